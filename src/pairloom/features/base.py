@@ -1,0 +1,46 @@
+"""The contract of a feature map."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pairloom.features.scaling import Scaler, Scaling, check_scaling
+from pairloom.typing import Array
+
+
+@dataclass(frozen=True)
+class FeatureMap(ABC):
+    """A map phi: R^d -> R^D, fixed before the first step and never changed by learning.
+
+    A map is a frozen rule. ``fix`` turns it into a state of plain arrays, with the first rows of the stream in hand if the
+    rule speaks of data (``needs_data``); ``apply`` maps rows with that state.
+    """
+
+    scale: Scaling = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_scaling(self.scale)
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether ``fix`` looks at rows."""
+        return self.scale is not None
+
+    @abstractmethod
+    def n_outputs(self, n_features: int) -> int:
+        """D, for inputs with ``n_features`` columns."""
+
+    @abstractmethod
+    def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> Any:
+        """Arrays (float64, fields of a dataclass with a ``scaler``) that make this rule a function."""
+
+    @abstractmethod
+    def apply(self, state: Any, X: Array) -> Array:
+        """phi(X), a new C-contiguous array of X's dtype. A row's bits do not depend on the other rows."""
+
+    def inputs(self, state: Any, X: Array) -> Array:
+        """The scaled inputs, the other space in which examples may be clustered."""
+        scaler: Scaler = state.scaler
+        return scaler.apply(X)

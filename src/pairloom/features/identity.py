@@ -1,0 +1,35 @@
+"""phi(x) = x: linear models."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairloom.features.base import FeatureMap
+from pairloom.features.scaling import Scaler, fit_scaler
+from pairloom.typing import Array
+
+
+@dataclass
+class IdentityState:
+    """Arrays of a fixed identity map."""
+
+    scaler: Scaler
+
+
+@dataclass(frozen=True)
+class Identity(FeatureMap):
+    """The (scaled) input itself.
+
+    >>> phi = Identity()
+    >>> phi.apply(phi.fix(2, None, np.random.default_rng(0)), np.array([[3.0, 4.0]]))
+    array([[3., 4.]])
+    """
+
+    def n_outputs(self, n_features: int) -> int:
+        return n_features
+
+    def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> IdentityState:
+        return IdentityState(fit_scaler(self.scale, n_features, rows))
+
+    def apply(self, state: IdentityState, X: Array) -> Array:
+        return state.scaler.apply(X)

@@ -1,0 +1,131 @@
+"""l: the loss of a pair, as a function of its margin m.
+
+A pair with score difference delta and sign a has margin m = a * delta; it is ranked rightly when m > 0.
+Each loss is written twice: as a NumPy class (the specification) and as one line of the compiled ``loss_value`` and
+``loss_slope``. To add a loss, add both here; nothing else changes.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import exp, inf, log1p
+from typing import ClassVar
+
+import numpy as np
+
+from pairloom.compiled import compiled
+from pairloom.typing import Array
+
+
+@dataclass(frozen=True)
+class Loss(ABC):
+    """A convex loss l(m) >= 0 of the margin.
+
+    ``smoothness`` is the Lipschitz constant of l' (infinity where l has a kink).
+    """
+
+    name: ClassVar[str]
+    code: ClassVar[int]
+    smoothness: ClassVar[float]
+
+    @abstractmethod
+    def value(self, margin: Array) -> Array:
+        """l(m)."""
+
+    @abstractmethod
+    def derivative(self, margin: Array) -> Array:
+        """l'(m)."""
+
+
+@dataclass(frozen=True)
+class Square(Loss):
+    """(1 - m)^2, the paper's loss.
+
+    >>> float(Square().value(0.0)), float(Square().derivative(0.0))
+    (1.0, -2.0)
+    """
+
+    name = "square"
+    code = 0
+    smoothness = 2.0
+
+    def value(self, margin: Array) -> Array:
+        return np.square(1.0 - margin)
+
+    def derivative(self, margin: Array) -> Array:
+        return np.asarray(-2.0 * (1.0 - margin))
+
+
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """max(0, 1 - m); at the kink m = 1 the derivative is 0."""
+
+    name = "hinge"
+    code = 1
+    smoothness = inf
+
+    def value(self, margin: Array) -> Array:
+        return np.maximum(0.0, 1.0 - margin)
+
+    def derivative(self, margin: Array) -> Array:
+        return np.where(np.less(margin, 1.0), -1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class SquaredHinge(Loss):
+    """max(0, 1 - m)^2."""
+
+    name = "squared_hinge"
+    code = 2
+    smoothness = 2.0
+
+    def value(self, margin: Array) -> Array:
+        return np.square(np.maximum(0.0, 1.0 - margin))
+
+    def derivative(self, margin: Array) -> Array:
+        return np.asarray(-2.0 * np.maximum(0.0, 1.0 - margin))
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """log(1 + exp(-m))."""
+
+    name = "logistic"
+    code = 3
+    smoothness = 0.25
+
+    def value(self, margin: Array) -> Array:
+        return np.logaddexp(0.0, -np.asarray(margin))
+
+    def derivative(self, margin: Array) -> Array:
+        # exp of a negative number only, so that nothing overflows at any margin.
+        e = np.exp(-np.abs(margin))
+        return np.where(np.greater(margin, 0.0), -e / (1.0 + e), -1.0 / (1.0 + e))
+
+
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Square(), Hinge(), SquaredHinge(), Logistic())}
+
+
+@compiled
+def loss_value(code: int, m: float) -> float:
+    """l(m) of the loss with this code."""
+    if code == 0:
+        return (1.0 - m) * (1.0 - m)
+    if code == 1:
+        return max(0.0, 1.0 - m)
+    if code == 2:
+        gap = max(0.0, 1.0 - m)
+        return gap * gap
+    return max(0.0, -m) + log1p(exp(-abs(m)))
+
+
+@compiled
+def loss_slope(code: int, m: float) -> float:
+    """l'(m) of the loss with this code."""
+    if code == 0:
+        return -2.0 * (1.0 - m)
+    if code == 1:
+        return -1.0 if m < 1.0 else 0.0
+    if code == 2:
+        return -2.0 * max(0.0, 1.0 - m)
+    e = exp(-abs(m))
+    return -e / (1.0 + e) if m > 0.0 else -1.0 / (1.0 + e)
