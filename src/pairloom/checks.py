@@ -16,7 +16,9 @@ def check_number(name: str, value: Any, low: float, high: float = np.inf, *, ope
     """Raise unless ``value`` is a finite number in [low, high], or (low, high] where ``open_low``."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     if not number or not np.isfinite(value) or not low <= value <= high or (open_low and value == low):
-        bound = f"{'above' if open_low else 'at least'} {low:g}" + (f" and at most {high:g}" if np.isfinite(high) else "")
+        bound = f"{'above' if open_low else 'at least'} {low:g}" + (
+            f" and at most {high:g}" if np.isfinite(high) else ""
+        )
         raise ValueError(f"{name} must be a number {bound}; got {value!r}")
 
 

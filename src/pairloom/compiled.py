@@ -20,6 +20,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
 
+FAST = {"reassoc", "contract", "nsz", "arcp"}
+"""Sums may be reordered, that is vectorised; NaN and infinity keep their meaning."""
+
 
 def _source_hash() -> str:
     digest = hashlib.blake2b(digest_size=8)
@@ -54,37 +57,82 @@ _FOLDER = str(_cache_folder())
 def compiled(function: F) -> F:
     """Compile ``function`` with Numba on its first call and keep the machine code on disk.
 
-    Sums may be reordered (vectorised) but NaN and infinity keep their meaning. The same machine code on
-    the same numbers gives the same bits.
+    The same machine code on the same numbers gives the same bits.
     """
-    saved = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _FOLDER
+    config: Any = numba.config
+    saved, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
     try:
-        fast = {"reassoc", "contract", "nsz", "arcp"}
-        made: F = numba.njit(cache=True, fastmath=fast, error_model="numpy", nogil=True)(function)
+        njit: Any = numba.njit(cache=True, fastmath=FAST, error_model="numpy", nogil=True)
+        made: F = njit(function)
     finally:
-        numba.config.CACHE_DIR = saved
+        config.CACHE_DIR = saved
     return made
 
 
 @compiled
 def dot(a: Array, b: Array) -> float:
     """<a, b>."""
-    total = a[0] * b[0]
+    total: float = a[0] * b[0]
     for k in range(1, a.shape[0]):
         total += a[k] * b[k]
     return total
 
 
 @compiled
-def squared_distance(a: Array, b: Array) -> float:
-    """||a - b||^2, without the cancellation of the expanded form."""
-    d = a[0] - b[0]
-    total = d * d
-    for k in range(1, a.shape[0]):
-        d = a[k] - b[k]
-        total += d * d
-    return total
+def dots(a: Array, rows: Array, chosen: Array, out: Array) -> None:
+    """<a, row> of the chosen rows; four at a time, so that a is read once for four."""
+    zero = a.dtype.type(0)
+    n = chosen.shape[0]
+    for k in range(0, n - 3, 4):
+        r0, r1, r2, r3 = rows[chosen[k]], rows[chosen[k + 1]], rows[chosen[k + 2]], rows[chosen[k + 3]]
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for c in range(a.shape[0]):
+            x = a[c]
+            s0 += x * r0[c]
+            s1 += x * r1[c]
+            s2 += x * r2[c]
+            s3 += x * r3[c]
+        out[k], out[k + 1], out[k + 2], out[k + 3] = s0, s1, s2, s3
+    for k in range(n - n % 4, n):
+        out[k] = dot(a, rows[chosen[k]])
+
+
+@compiled
+def squared_distances_to(a: Array, rows: Array, out: Array) -> None:
+    """||a - row||^2 of every row, without the cancellation of the expanded form; four at a time."""
+    zero = a.dtype.type(0)
+    n = rows.shape[0]
+    for k in range(0, n - 3, 4):
+        r0, r1, r2, r3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for c in range(a.shape[0]):
+            x = a[c]
+            s0 += (x - r0[c]) * (x - r0[c])
+            s1 += (x - r1[c]) * (x - r1[c])
+            s2 += (x - r2[c]) * (x - r2[c])
+            s3 += (x - r3[c]) * (x - r3[c])
+        out[k], out[k + 1], out[k + 2], out[k + 3] = s0, s1, s2, s3
+    for k in range(n - n % 4, n):
+        total = zero
+        for c in range(a.shape[0]):
+            total += (a[c] - rows[k, c]) * (a[c] - rows[k, c])
+        out[k] = total
+
+
+@compiled
+def add_rows(a: Array, rows: Array, chosen: Array, factors: Array) -> None:
+    """a <- a + sum_k factors_k rows[chosen_k]; four at a time."""
+    kind = a.dtype.type
+    n = chosen.shape[0]
+    for k in range(0, n - 3, 4):
+        r0, r1, r2, r3 = rows[chosen[k]], rows[chosen[k + 1]], rows[chosen[k + 2]], rows[chosen[k + 3]]
+        f0, f1, f2, f3 = kind(factors[k]), kind(factors[k + 1]), kind(factors[k + 2]), kind(factors[k + 3])
+        for c in range(a.shape[0]):
+            a[c] += f0 * r0[c] + f1 * r1[c] + f2 * r2[c] + f3 * r3[c]
+    for k in range(n - n % 4, n):
+        r0, f0 = rows[chosen[k]], kind(factors[k])
+        for c in range(a.shape[0]):
+            a[c] += f0 * r0[c]
 
 
 @compiled

@@ -46,9 +46,9 @@ class Learner:
     seed : of all randomness; None takes a fresh one.
     engine : "fused" (compiled; what "auto" takes) or "reference" (NumPy in float64, the specification).
 
-    If a part holds a rule on data ("median", "auto", scaling), the first 1,024 rows are kept; at rows 1, 4, 16, ..., 1024 the
-    rules are fixed anew from all rows so far and these are learned again from the start. So at every moment the
-    state is exactly one pass with the present rules, however the stream was cut into calls.
+    If a part holds a rule on data ("median", "auto", scaling), the first 1,024 rows are kept; at rows 1, 4, 16,
+    ..., 1024 the rules are fixed anew from all rows so far and these are learned again from the start. So at
+    every moment the state is exactly one pass with the present rules, however the stream was cut into calls.
 
     >>> from pairloom.features import Gaussian
     >>> rng = np.random.default_rng(0)
@@ -108,6 +108,11 @@ class Learner:
             return np.zeros(len(X))
         Z = self.features.apply(self.state.phi, np.ascontiguousarray(X, dtype=self.state.w.dtype))
         return np.asarray(row_dots(Z, self.coef), dtype=float)
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned."""
+        return self.state.t if self.state is not None else 0
 
     @property
     def coef(self) -> Array:

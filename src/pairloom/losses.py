@@ -94,7 +94,7 @@ class Logistic(Loss):
     smoothness = 0.25
 
     def value(self, margin: Array) -> Array:
-        return np.logaddexp(0.0, -np.asarray(margin))
+        return np.asarray(np.logaddexp(0.0, -np.asarray(margin)))
 
     def derivative(self, margin: Array) -> Array:
         # exp of a negative number only, so that nothing overflows at any margin.

@@ -14,7 +14,7 @@ RECENT = 4096
 """Test-then-train scores kept."""
 
 STEPS, PAIRS, LOSS, WORST, CUT, SKIPPED = range(6)
-"""Entries of the tally: steps taken, pairs used, sum of the steps' losses, largest instability, steps cut, steps skipped."""
+"""The tally: steps taken, pairs used, sum of the steps' losses, largest instability, steps cut, steps skipped."""
 
 
 @dataclass

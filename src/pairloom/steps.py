@@ -66,7 +66,7 @@ class Polynomial(Schedule):
         check_number("power", self.power, 0, 1, open_low=True)
 
     def at(self, t: Array) -> Array:
-        return self.eta * np.power(np.asarray(t, dtype=float), -self.power)
+        return np.asarray(self.eta * np.power(np.asarray(t, dtype=float), -self.power))
 
 
 SCHEDULES: dict[str, type[Schedule]] = {s.name: s for s in (Constant, Sqrt, Polynomial)}

@@ -1,13 +1,14 @@
 """The sequential engine: rows mapped in blocks with BLAS, memory planned and model learned in compiled loops.
 
-The same iterates as ``reference``, in the learner's own dtype. Nothing depends on how rows are cut into blocks, to the bit.
+The same iterates as ``reference``, in the learner's own dtype. Nothing depends on how rows are cut into blocks,
+to the bit.
 """
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairloom.compiled import compiled, dot, move
+from pairloom.compiled import add_rows, compiled, dot, dots, move
 from pairloom.losses import loss_slope, loss_value
 from pairloom.pairs import pair_sign
 from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, State
@@ -17,7 +18,7 @@ from pairloom.typing import Array
 if TYPE_CHECKING:
     from pairloom.learner import Learner
 
-BLOCK_BYTES = 1 << 19
+BLOCK_BYTES = 1 << 20
 """Mapped rows are worked on in blocks of about this size, so that they stay in the cache."""
 
 
@@ -90,34 +91,32 @@ def learn(
 
 @compiled
 def pair_losses(
-    loss: int, pairs: int, y: float, s: float, total: float, w: Array, points: Array, labels: Array, mass: Array, partners: Array, q: Array
+    loss: int, pairs: int, y: float, s: float, total: float,
+    w: Array, points: Array, labels: Array, mass: Array, partners: Array, q: Array,
 ) -> float:  # fmt: skip
-    """sum_j p_j l(a_j delta_j); fills q_j = p_j a_j l'(a_j delta_j)."""
+    """sum_j p_j l(a_j delta_j); fills q_j = -p_j a_j l'(a_j delta_j)."""
+    dots(w, points, partners, q)
     g = 0.0
     for k in range(partners.shape[0]):
         j = partners[k]
         a = pair_sign(pairs, y, labels[j])
-        margin = a * (s - dot(w, points[j]))
+        margin = a * (s - q[k])
         p = mass[j] / total
         g += p * loss_value(loss, margin)
-        q[k] = p * a * loss_slope(loss, margin)
+        q[k] = -p * a * loss_slope(loss, margin)
     return g
 
 
 @compiled
 def combine(v: Array, z: Array, points: Array, partners: Array, q: Array) -> None:
-    """v <- sum_k q_k (z - B_k)."""
+    """v <- sum_k q_k (B_k - z)."""
     psi = 0.0
     for k in range(partners.shape[0]):
-        psi += q[k]
+        psi -= q[k]
     psi = v.dtype.type(psi)
     for c in range(v.shape[0]):
         v[c] = psi * z[c]
-    for k in range(partners.shape[0]):
-        b = points[partners[k]]
-        e = v.dtype.type(q[k])
-        for c in range(v.shape[0]):
-            v[c] -= e * b[c]
+    add_rows(v, points, partners, q)
 
 
 @compiled

@@ -57,8 +57,7 @@ def step(learner: "Learner", state: State, x: Array, y: float) -> float:
 def descend(learner: "Learner", state: State, z: Array, y: float, total: float) -> None:
     """One gradient step on the weighted pair loss of the newest example."""
     g, v, n_pairs = gradient(learner.loss, learner.pairs, state.w, z, y, state.memory.slots, total)
-    eta = learner.step.at(np.asarray(state.t))
-    keep, rate = learner.penalty.at(eta)
+    keep, rate = map(float, learner.penalty.at(learner.step.at(np.asarray(state.t))))
     squared_norm = float(v @ v)
     if not np.isfinite(g + squared_norm):
         state.tally[SKIPPED] += 1

@@ -14,8 +14,8 @@ from pairloom.typing import Array
 class FeatureMap(ABC):
     """A map phi: R^d -> R^D, fixed before the first step and never changed by learning.
 
-    A map is a frozen rule. ``fix`` turns it into a state of plain arrays, with the first rows of the stream in hand if the
-    rule speaks of data (``needs_data``); ``apply`` maps rows with that state.
+    A map is a frozen rule. ``fix`` turns it into a state of plain arrays, with the first rows of the stream in
+    hand if the rule speaks of data (``needs_data``); ``apply`` maps rows with that state.
     """
 
     scale: Scaling = field(default=None, kw_only=True)

@@ -1,6 +1,7 @@
 """Shift-invariant kernels: their width rules and the law of their random frequencies."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from pairloom.typing import Array
 
-Gamma = float | tuple[float, ...] | Literal["paper", "median"]
+Gamma = float | Sequence[float] | Literal["paper", "median"]
 
 MEDIAN_ROWS = 512
 
@@ -17,7 +18,8 @@ MEDIAN_ROWS = 512
 class Kernel(ABC):
     """A kernel k(x - x') with width parameter gamma: a number, one number per column, or a rule.
 
-    ``"paper"`` is 1 / (2 d). ``"median"`` is one over the median squared distance between two rows of the start of the stream.
+    ``"paper"`` is 1 / (2 d). ``"median"`` is one over the median squared distance between two rows of the start
+    of the stream.
     """
 
     gamma: Gamma = "paper"
@@ -69,7 +71,7 @@ class Gaussian(Kernel):
 
     def __call__(self, gamma: Array, X: Array, Y: Array) -> Array:
         root = np.sqrt(gamma)
-        return np.exp(-squared_distances(X * root, Y * root))
+        return np.asarray(np.exp(-squared_distances(X * root, Y * root)))
 
 
 def squared_distances(X: Array, Y: Array) -> Array:
@@ -77,7 +79,7 @@ def squared_distances(X: Array, Y: Array) -> Array:
     center = np.mean(X, axis=0, dtype=float)
     X, Y = X - center, Y - center
     squares = np.square(X).sum(axis=1)[:, None] + np.square(Y).sum(axis=1)[None, :]
-    return np.maximum(squares - 2.0 * (X @ Y.T), 0.0)
+    return np.asarray(np.maximum(squares - 2.0 * (X @ Y.T), 0.0))
 
 
 def median_squared_distance(rows: Array) -> float:

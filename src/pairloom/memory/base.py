@@ -1,8 +1,8 @@
 """The contract of a memory.
 
 What a memory keeps never depends on the model. So it is told twice: ``observe`` is the specification, one example at a
-time, in NumPy; ``plan`` runs the same rule over a block of rows ahead of the model and writes down what happens to which
-slot, so that one compiled loop serves every memory.
+time, in NumPy; ``plan`` runs the same rule over a block of rows ahead of the model and writes down what happens
+to which slot, so that one compiled loop serves every memory.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 
-from pairloom.pairs import Pairs
 from pairloom.typing import Array
 
 Space = Literal["features", "input"]
@@ -52,8 +51,9 @@ class MemoryState:
 class Plan:
     """What a block of rows does to the slots.
 
-    ``total[i]``: the mass that the weights of row i's partners are divided by; 0: row i has no partner and makes no step.
-    Row i then writes the events ``start[i]:start[i + 1]``, each a (slot, blend, mass) for ``Slots.write``.
+    ``total[i]``: the mass that the weights of row i's partners are divided by; 0: row i has no partner and
+    makes no step. Row i then writes the events ``start[i]:start[i + 1]``, each a (slot, blend, mass) for
+    ``Slots.write``.
     """
 
     total: Array
@@ -100,9 +100,6 @@ class Memory(ABC):
     @abstractmethod
     def plan(self, state: MemoryState, U: Array, y: Array, t: int, draws: Array) -> Plan:
         """``total`` and ``observe`` for rows t, t + 1, ...; changes everything in ``state`` but the slots."""
-
-    def check(self, pairs: Pairs) -> None:
-        """Raise if this memory cannot serve these pairs."""
 
 
 def group_of(y: float) -> int:

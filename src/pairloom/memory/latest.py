@@ -22,7 +22,8 @@ class Latest(Memory):
 
     Cost: one slot, or one per class.
 
-    Reference: Yang et al., Simple Stochastic and Online Gradient Descent Algorithms for Pairwise Learning, NeurIPS 2021.
+    Reference: Yang et al., Simple Stochastic and Online Gradient Descent Algorithms for Pairwise Learning,
+    NeurIPS 2021.
     """
 
     partner: Partner = "opposite"

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from pairloom.checks import check_choice, check_count, check_number
-from pairloom.compiled import compiled, dot, move, squared_distance
+from pairloom.compiled import compiled, dot, move, squared_distances_to
 from pairloom.memory.base import Memory, MemoryState, Plan, Slots, Space, group_of
 from pairloom.typing import Array
 
@@ -36,13 +36,14 @@ class StrataState(MemoryState):
 class Strata(Memory):
     """Keep clusters of the past and one representative of each; weights are the clusters' shares of the history.
 
-    An example joins its nearest cluster j if ||u - c_j||^2 <= eps or if all ``max_strata`` are in use, else it founds one.
-    On joining, n_j <- n_j + 1, c_j <- c_j + step (u - c_j), and the representative follows its rule.
+    An example joins its nearest cluster j if ||u - c_j||^2 <= eps or if all ``max_strata`` are in use, else it
+    founds one. On joining, n_j <- n_j + 1, c_j <- c_j + step (u - c_j), and the representative follows its rule.
 
     Parameters
     ----------
-    eps : largest squared distance at which an example joins; "auto" is half the mean squared distance of two points of the
-        start of the stream; 0 joins duplicates only; infinity makes one stratum; a negative number never joins.
+    eps : largest squared distance at which an example joins; "auto" is half the mean squared distance of two
+        points of the start of the stream; 0 joins duplicates only; infinity makes one stratum; a negative
+        number never joins.
     max_strata : clusters per clustering.
     representative : "fifo" the newest member; "reservoir" a uniform member; "centroid" the moving mean of the members'
         features. In a kernel space a reservoir is a trap: the model stores its margin at the long-kept points and
@@ -83,7 +84,8 @@ class Strata(Memory):
             )
         if self.by == "joint" and self.representative == "centroid":
             raise ValueError(
-                "the centroid of a joint stratum has no label: use representative='fifo' or 'reservoir', or strata per class"
+                "the centroid of a joint stratum has no label: use representative='fifo' or 'reservoir', "
+                "or strata per class"
             )
 
     @property
@@ -156,9 +158,11 @@ class Strata(Memory):
         n = len(y)
         plan = Plan(np.empty(n), np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
         plan_strata(
-            U, y, t, draws, self.by == "joint", self.normalization == "history", get_args(Representative).index(self.representative),
+            U, y, t, draws, self.by == "joint", self.normalization == "history",
+            get_args(Representative).index(self.representative),
             0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
-            state.centers, state.scatter, state.used, state.slots.mass.copy(), plan.total, plan.slot, plan.blend, plan.mass,
+            state.centers, state.scatter, state.used, state.slots.mass.copy(),
+            plan.total, plan.slot, plan.blend, plan.mass,
         )  # fmt: skip
         return plan
 
@@ -170,17 +174,17 @@ def mean_squared_distance(points: Array) -> float:
 
 
 @compiled
-def nearest(u: Array, centers: Array, first: int, used: int, tol: float) -> tuple[int, float]:
-    """The lowest slot within ``tol`` of the smallest squared distance, and its distance."""
-    distances = np.empty(used)
+def nearest(u: Array, centers: Array, tol: float, distances: Array) -> tuple[int, float]:
+    """The first center within ``tol`` of the smallest squared distance, and its distance."""
+    n = centers.shape[0]
+    squared_distances_to(u, centers, distances)
     smallest = np.inf
-    for j in range(used):
-        distances[j] = squared_distance(u, centers[first + j])
+    for j in range(n):
         smallest = min(smallest, distances[j])
-    for j in range(used):
+    for j in range(n):
         if distances[j] <= smallest + tol:
-            return first + j, distances[j]
-    return first, np.inf
+            return j, distances[j]
+    return 0, np.inf
 
 
 @compiled
@@ -191,6 +195,7 @@ def plan_strata(
 ) -> None:  # fmt: skip
     """``Strata.total`` and ``Strata.observe`` over the rows of a block; changes centers, scatter, used and mass."""
     cap = centers.shape[0] // used.shape[0]
+    distances = np.empty(cap)
     for i in range(y.shape[0]):
         u = U[i]
         g = 0 if joint or y[i] <= 0 else 1
@@ -201,7 +206,8 @@ def plan_strata(
             paired = mass[(1 - g) * cap : (1 - g) * cap + used[1 - g]].sum()
             total[i] = (t + i - 1.0) * (paired > 0) if history else paired
         tol = tie * (1.0 + dot(u, u)) / 2.0
-        j, distance = nearest(u, centers, first, used[g], tol)
+        near, distance = nearest(u, centers[first : first + used[g]], tol, distances)
+        j = first + near
         if used[g] == 0 or (distance - tol > eps and used[g] < cap):
             j = first + used[g]
             used[g] += 1
