@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairloom.compiled import add_rows, compiled, dot, dots, move
+from pairloom.engines.reference import NEGLIGIBLE, STABLE
 from pairloom.losses import loss_slope, loss_value
 from pairloom.pairs import pair_sign
 from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, State
@@ -126,10 +127,10 @@ def descend(w: Array, v: Array, g: float, keep: float, rate: float, smooth: bool
     if not np.isfinite(g + squared_norm):
         tally[SKIPPED] += 1
         return
-    if squared_norm > 0 and smooth:
+    if g > NEGLIGIBLE and smooth:
         instability = rate * squared_norm / (2.0 * g)
         tally[WORST] = max(tally[WORST], instability)
-        if instability > 2.0:
+        if instability > STABLE:
             tally[CUT] += 1
             rate = 2.0 * g / squared_norm
     keep = w.dtype.type(keep)

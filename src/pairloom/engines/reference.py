@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 STABLE = 2.0
 """A step of a smooth loss raises the very loss it descends when rate * curvature passes 2."""
 
+NEGLIGIBLE = 1e-10
+"""Below this a loss may be rounding only, and says nothing about its curvature."""
+
 
 def run(learner: "Learner", state: State, X: Array, y: Array) -> Array:
     """Learn the rows in order; return each row's score by the model before it learned the row."""
@@ -62,7 +65,7 @@ def descend(learner: "Learner", state: State, z: Array, y: float, total: float) 
     if not np.isfinite(g + squared_norm):
         state.tally[SKIPPED] += 1
         return
-    if squared_norm > 0 and np.isfinite(learner.loss.smoothness):
+    if g > NEGLIGIBLE and np.isfinite(learner.loss.smoothness):
         # ||v||^2 / (2 g) is a lower bound of the curvature along v, exact for one pair and the square loss.
         # At rate = 2 g / ||v||^2 a step never moves away from a model that ranks these pairs without loss.
         instability = rate * squared_norm / (2.0 * g)

@@ -1,0 +1,36 @@
+# Every target works on a fresh clone with Python 3.11+ and make; the first one sets up .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test lint bench soak clean
+
+demo: $(READY)
+	$(BIN)/pairloom demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)
+	$(BIN)/python benchmarks/throughput.py
+	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/startup.py
+
+soak: $(READY)
+	$(BIN)/python -m pytest -n 2 -m soak
+
+clean:
+	rm -rf .venv
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("pairloom needs Python 3.11 or newer: make PYTHON=python3.x ..." if sys.version_info < (3, 11) else 0)'
+	@echo "Setting up .venv (about a minute, once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@

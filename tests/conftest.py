@@ -1,0 +1,39 @@
+"""Streams that the tests share, and the data folder."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A stream with a non-linear rare class.
+
+    ``duplicates`` has few distinct rows, as binary data do: exact ties and zero distances. ``sorted`` rises in its first
+    column; ``one_class_first`` shows the second class late.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    if kind == "duplicates":
+        X = np.sign(X[:, :3]) @ rng.normal(size=(3, d)).round(1)
+    elif kind == "sorted":
+        X = X[np.argsort(X[:, 0])]
+    score = np.square(X).sum(axis=1) + X[:, 0] + 0.5 * rng.normal(size=n)
+    y = np.where(score > np.quantile(score, 0.75), 1.0, -1.0)
+    if kind == "one_class_first":
+        order = np.argsort(-y[: n // 3], kind="stable")
+        X[: n // 3], y[: n // 3] = X[order], y[order]
+    return X, y
+
+
+STREAMS = ("random", "duplicates", "sorted", "one_class_first")
+
+
+@pytest.fixture
+def data_folder() -> Path:
+    """The folder of real data sets, or a skip that says how to get the test to run."""
+    folder = os.environ.get("PAIRLOOM_DATA")
+    if not folder:
+        pytest.skip("PAIRLOOM_DATA is not set: this test needs the folder of LIBSVM files")
+    return Path(folder)

@@ -1,0 +1,125 @@
+"""The fused engine against the specification: every pair of options, on ordinary and on duplicate-rich streams."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pairloom import L2, Gaussian, Identity, Latest, Learner, RandomFourier, StabilityWarning, Strata
+from pairloom.losses import LOSSES
+from pairloom.memory.strata import StrataState
+from pairloom.steps import Constant, Polynomial, Sqrt
+from tests.conftest import STREAMS, make_stream
+from tests.covering import covering_array, random_config
+
+FEATURES = {
+    "linear": Identity(),
+    "linear scaled": Identity(scale="standard"),
+    "fourier": RandomFourier(40, Gaussian(0.2)),
+    "fourier odd, widths": RandomFourier(31, Gaussian((0.1, 0.2, 0.3, 0.05, 0.1))),
+    "fourier, rules": RandomFourier(64, Gaussian("median"), scale="minmax"),
+}
+
+OPTIONS = {
+    "stream": list(STREAMS),
+    "features": list(FEATURES),
+    "loss": list(LOSSES),
+    "memory": ["strata", "strata", "strata", "previous", "opposite"],
+    "eps": ["auto", 0.0, 0.3, 2.0, np.inf, -1.0],
+    "max_strata": [1, 4, 7, 16, 400],
+    "representative": ["fifo", "reservoir", "centroid"],
+    "centroid_step": [0.05, 0.5, 1.0, "mean"],
+    "by": ["class", "joint"],
+    "cluster_in": ["features", "input"],
+    "normalization": ["class", "history"],
+    "schedule": [Constant, Sqrt, Polynomial],
+    "eta": [0.02, 0.2],
+    "alpha": [0.0, 1e-3, 0.5],
+    "l2": ["explicit", "proximal"],
+    "average": ["last", "mean", "poly"],
+}
+
+
+def valid(config):
+    return config["by"] == "class" or (config["normalization"] == "history" and config["representative"] != "centroid")
+
+
+def make_learner(config, **changes):
+    strata = {k: config[k] for k in ("eps", "max_strata", "representative", "centroid_step", "by", "cluster_in")}
+    memory = (
+        Strata(normalization=config["normalization"], **strata)
+        if config["memory"] == "strata"
+        else Latest(config["memory"])
+    )
+    return Learner(
+        features=FEATURES[config["features"]],
+        loss=LOSSES[config["loss"]],
+        memory=memory,
+        step=config["schedule"](config["eta"]),
+        penalty=L2(config["alpha"], config["l2"]),
+        average=config["average"],
+        seed=3,
+        **changes,
+    )
+
+
+def close(a, b, tol):
+    return np.abs(a - b).max(initial=0) <= tol * max(1.0, np.abs(b).max(initial=0))
+
+
+def assert_agree(config, dtype, n=300):
+    X, y = make_stream(config["stream"], n, 5, seed=7)
+    learner = make_learner(config, dtype=dtype, engine="fused")
+    reference = replace(learner, engine="reference")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StabilityWarning)
+        ours, truth = learner.partial_fit(X, y).state, reference.partial_fit(X, y).state
+    tol = 1e-10 if dtype == "float64" else 1e-4
+    np.testing.assert_array_equal(ours.memory.slots.mass, truth.memory.slots.mass)
+    np.testing.assert_array_equal(ours.memory.slots.labels, truth.memory.slots.labels)
+    np.testing.assert_array_equal(ours.tally[[0, 1, 4, 5]], truth.tally[[0, 1, 4, 5]])
+    assert close(ours.w, truth.w, tol)
+    assert close(ours.w_bar if config["average"] != "last" else ours.w, learner_output(config, truth), tol)
+    assert close(ours.memory.slots.points, truth.memory.slots.points, tol)
+    assert close(ours.recent.scores, truth.recent.scores, tol)
+    assert ours.tally[2] == pytest.approx(truth.tally[2], rel=tol)
+    if isinstance(ours.memory, StrataState):
+        np.testing.assert_array_equal(ours.memory.used, truth.memory.used)
+        assert close(ours.memory.centers, truth.memory.centers, tol)
+        assert close(ours.memory.scatter, truth.memory.scatter, 10 * tol)
+
+
+def learner_output(config, state):
+    return state.w if config["average"] == "last" else state.w_bar
+
+
+COVERING = list(covering_array(OPTIONS, valid))
+
+
+def test_the_covering_array_covers():
+    assert {c["representative"] for c in COVERING if c["loss"] == "hinge"} == {"fifo", "reservoir", "centroid"}
+    assert 30 <= len(COVERING) <= 120
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("part", range(4))
+def test_engines_agree_on_every_pair_of_options(part, dtype):
+    for config in COVERING[part::4]:
+        assert_agree(config, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_engines_agree_on_random_options(dtype):
+    rng = np.random.default_rng(11)
+    for _ in range(40):
+        assert_agree(random_config(OPTIONS, rng, valid), dtype)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("seed", range(10))
+def test_engines_agree_on_thousands_of_random_options(seed, dtype):
+    rng = np.random.default_rng(1000 + seed)
+    for _ in range(150):
+        assert_agree(random_config(OPTIONS, rng, valid), dtype, n=500)
