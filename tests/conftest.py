@@ -10,8 +10,8 @@ import pytest
 def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """A stream with a non-linear rare class.
 
-    ``duplicates`` has few distinct rows, as binary data do: exact ties and zero distances. ``sorted`` rises in its first
-    column; ``one_class_first`` shows the second class late.
+    ``duplicates`` has few distinct rows, as binary data do: exact ties and zero distances. ``sorted`` rises in its
+    first column; ``one_class_first`` shows the second class late.
     """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))

@@ -34,7 +34,7 @@ def test_unit_norm_and_kernel_within_the_stated_bound(X, D, gamma):
     np.testing.assert_allclose(np.square(Z).sum(axis=1), 1.0, rtol=1e-12)
     error = np.abs(Z @ Z.T - features.kernel(state.gamma, X, X))[np.triu_indices(300, 1)]
     p = 0.01
-    # The pairs share frequencies, so the share of exceptions varies more than for independent draws: allow three times p.
+    # The pairs share frequencies, so the share of exceptions varies more than for independent draws: allow 3 p.
     assert (error > np.sqrt(4 * np.log(2 / p) / Z.shape[1])).mean() <= 3 * p
     # Neither is the bound idle: the error is of the order it says.
     assert error.max() > 0.2 * np.sqrt(4 * np.log(2 / p) / Z.shape[1])

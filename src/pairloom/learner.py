@@ -162,20 +162,17 @@ class Learner:
             self._warn_if_unstable(state)
 
     def _warn_if_unstable(self, state: State) -> None:
-        if state.tally[CUT]:
+        if state.tally[SKIPPED]:
+            trouble = f"{self.dtype} overflowed: steps were skipped. Scale the columns, or use dtype='float64'."
+        elif state.tally[CUT]:
             safe = self.step.eta * reference.STABLE / state.tally[WORST]
-            warnings.warn(
+            trouble = (
                 f"eta={self.step.eta:g} is too long a step for these rows and was cut where it would have diverged; "
-                f"the largest safe step so far is {safe:.3g}. Lower eta, or scale the columns (scale='standard').",
-                StabilityWarning,
-                stacklevel=2,
+                f"the largest safe step so far is {safe:.3g}. Lower eta, or scale the columns (scale='standard')."
             )
-        elif state.tally[SKIPPED]:
-            warnings.warn(
-                f"{self.dtype} overflowed: steps were skipped. Scale the columns, or use dtype='float64'.",
-                StabilityWarning,
-                stacklevel=2,
-            )
+        else:
+            return
+        warnings.warn(trouble, StabilityWarning, stacklevel=2)
 
 
 def _next_replay(row: int) -> int:

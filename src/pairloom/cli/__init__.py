@@ -1,1 +1,47 @@
-"""."""
+"""The command ``pairloom``: parses options and calls; what a command does lives elsewhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pairloom import __version__
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pairloom {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Learning from pairs on a stream: one pass, bounded memory, kernels."""
+
+
+@app.command(epilog="Example: [bold]pairloom demo --out demo.png --seed 1[/bold]")
+def demo(
+    out: Annotated[Path, typer.Option(help="Where to save the figure (PNG).", dir_okay=False, writable=True)] = Path(
+        "pairloom-demo.png"
+    ),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the streams' order and of the learners.")] = 0,
+) -> None:
+    """Stream two embedded data sets once, with AUC live; print a table and save a figure.
+
+    FPOGD, with a Gaussian and with a linear kernel, beside scikit-learn's RBFSampler + SGDClassifier on the same rows.
+    """
+    # Imported here, so that `pairloom --help` does not wait for scikit-learn and matplotlib.
+    from pairloom.experiments.demo import run
+
+    run(out, seed)

@@ -1,1 +1,1 @@
-"""."""
+"""Runs that end in tables and figures."""

@@ -1,0 +1,122 @@
+"""Figures: AUC along a stream, with the strata below it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from pairloom.typing import Array
+
+INK, FAINT = "#333333", "#8c8c8c"
+COLOURS = ("#0072b2", "#009e73", "#d55e00")
+"""Of the lines, in order: Okabe and Ito's, which colour-blind readers can tell apart."""
+RARE, REST = ("#7a3b00", "#f6c48f"), ("#0b3c5d", "#a9cfe8")
+"""Dark and light end of the bands of each class."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One column of the figure.
+
+    ``seen``: rows learned at each moment; ``auc``: name -> AUC at each moment (NaN is left out); ``label``: name ->
+    text beside the line's end; ``strata``: for the rare class and the rest, (moments, strata) sizes, 0 where there is
+    no stratum yet.
+    """
+
+    title: str
+    subtitle: str
+    classes: tuple[str, str]
+    seen: Array
+    auc: dict[str, Array]
+    label: dict[str, str]
+    strata: tuple[Array, Array]
+
+
+def draw(panels: list[Panel], out: Path, title: str, caption: str) -> None:
+    """Save the panels side by side as a PNG."""
+    figure = Figure(figsize=(10, 6), dpi=150, facecolor="white")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(
+        2, len(panels), height_ratios=(1.55, 1), left=0.07, right=0.88, top=0.80, bottom=0.12, wspace=0.52, hspace=0.16
+    )
+    figure.text(0.018, 0.945, title, fontsize=15, fontweight="bold", color=INK)
+    figure.text(0.018, 0.02, caption, fontsize=7.5, color=FAINT, va="bottom")
+    for column, panel in enumerate(panels):
+        above = figure.add_subplot(grid[0, column])
+        below = figure.add_subplot(grid[1, column], sharex=above)
+        draw_auc(above, panel)
+        draw_strata(below, panel)
+        if column == 0:
+            above.set_ylabel("AUC of the last rows", color=INK)
+            below.set_ylabel("share of the class", color=INK)
+    figure.savefig(out, format="png")
+
+
+def draw_auc(axes: Axes, panel: Panel) -> None:
+    """One line per learner, named at its end."""
+    ends = {}
+    for colour, (name, auc) in zip(COLOURS, panel.auc.items(), strict=False):
+        first = colour == COLOURS[0]
+        axes.plot(panel.seen, auc, color=colour, linewidth=2.4 if first else 1.5, zorder=3 if first else 2)
+        ends[name] = float(auc[-1])
+    low = min(float(np.nanmin(auc)) for auc in panel.auc.values())
+    axes.set_ylim(np.floor(50 * low) / 50, 1.0 + 0.02 * (1 - low))
+    axes.set_xlim(0, panel.seen[-1])
+    axes.tick_params(labelbottom=False)
+    axes.set_title(panel.title, loc="left", fontsize=11, fontweight="bold", color=INK, pad=20)
+    axes.text(0, 1.03, panel.subtitle, transform=axes.transAxes, fontsize=8.5, color=FAINT)
+    plain(axes)
+    axes.grid(axis="y", color="#e6e6e6", linewidth=0.8)
+    heights = spread({name: position(axes, end) for name, end in ends.items()}, gap=0.13)
+    for colour, name in zip(COLOURS, panel.auc, strict=False):
+        axes.annotate(
+            panel.label[name], (1.02, heights[name]), xycoords="axes fraction",
+            color=colour, fontsize=8.5, va="center", annotation_clip=False, linespacing=1.15,
+        )  # fmt: skip
+
+
+def draw_strata(axes: Axes, panel: Panel) -> None:
+    """Bands: the strata's shares of their class; the rare class upwards, the rest downwards."""
+    for side, ends, name, sizes in zip((1, -1), (RARE, REST), panel.classes, panel.strata, strict=True):
+        shares = side * sizes / np.maximum(sizes.sum(axis=1, keepdims=True), 1)
+        shades = LinearSegmentedColormap.from_list("bands", ends)(np.linspace(0, 1, sizes.shape[1]))
+        axes.stackplot(panel.seen, shares.T, colors=shades, edgecolor="white", linewidth=0.4)
+        count = np.count_nonzero(sizes[-1])
+        axes.annotate(
+            f"{name}\n{count} strata", (1.02, 0.5 + 0.25 * side), xycoords="axes fraction",
+            color=ends[0], fontsize=8.5, va="center", annotation_clip=False, linespacing=1.15,
+        )  # fmt: skip
+    axes.axhline(0, color="white", linewidth=2.5)
+    axes.set_ylim(-1, 1)
+    axes.set_yticks([-1, 0, 1], ["100 %", "0", "100 %"])
+    axes.set_xlabel("examples", color=INK)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    plain(axes)
+
+
+def plain(axes: Axes) -> None:
+    """No frame but the axis below."""
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(FAINT)
+    axes.tick_params(colors=INK, labelsize=8.5, length=0)
+
+
+def position(axes: Axes, value: float) -> float:
+    """Height of a value as a fraction of the axes."""
+    low, high = axes.get_ylim()
+    return float((value - low) / (high - low))
+
+
+def spread(heights: dict[str, float], gap: float) -> dict[str, float]:
+    """Heights moved apart, from the top down, so that labels do not overlap; the order is kept."""
+    moved: dict[str, Any] = {}
+    ceiling = 1.0
+    for name in sorted(heights, key=heights.__getitem__, reverse=True):
+        moved[name] = min(heights[name], ceiling)
+        ceiling = moved[name] - gap
+    return moved

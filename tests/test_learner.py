@@ -1,0 +1,161 @@
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pairloom import (
+    L2,
+    Constant,
+    Gaussian,
+    Identity,
+    Learner,
+    Logistic,
+    RandomFourier,
+    Sqrt,
+    Square,
+    SquaredHinge,
+    StabilityWarning,
+    Strata,
+)
+from pairloom.learner import WARM_ROWS
+from pairloom.state import WORST
+from tests.conftest import make_stream
+
+RULES = RandomFourier(32, Gaussian("median"), scale="standard")
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 15, 100, 1023, 1024, 1500])
+def test_warm_start_is_one_pass_with_the_rules_fixed_at_the_last_replay(n):
+    """At every moment the state is exactly one pass with the present rules."""
+    X, y = make_stream("one_class_first", n, 4)
+    model = Learner(features=RULES, seed=2, dtype="float64").partial_fit(X, y)
+    fixed_at = max(r for r in (1, 4, 16, 64, 256, 1024) if r <= n)
+    direct = Learner(features=RULES, seed=2, dtype="float64")
+    direct.state = direct._initial(4, X[:fixed_at])
+    direct._learn(X, y)
+    np.testing.assert_array_equal(model.state.w, direct.state.w)
+    np.testing.assert_array_equal(model.state.recent.scores, direct.state.recent.scores)
+    assert model.state.t == n
+    assert (model.kept is None) == (n >= WARM_ROWS)
+
+
+def test_without_rules_nothing_is_kept():
+    X, y = make_stream("random", 10, 4)
+    assert Learner(features=Identity(), memory=Strata(eps=0.1), step=Constant(0.01)).partial_fit(X, y).kept is None
+
+
+def test_rules_never_see_labels():
+    X, y = make_stream("random", 300, 4)
+    a, b = (Learner(features=RULES, seed=0).partial_fit(X, labels) for labels in (y, y[::-1]))
+    assert a.state.phi.gamma == b.state.phi.gamma
+    assert a.state.memory.eps == b.state.memory.eps
+
+
+@pytest.mark.parametrize("average", ["last", "mean", "poly"])
+def test_pickled_mid_stream_it_goes_on_as_if_nothing_had_happened(average):
+    X, y = make_stream("random", 700, 4)
+    memory = Strata(representative="reservoir")
+    start = Learner(features=RULES, memory=memory, average=average, seed=9)
+    whole = replace(start).partial_fit(X, y)
+    half = pickle.loads(pickle.dumps(replace(start).partial_fit(X[:333], y[:333]))).partial_fit(X[333:], y[333:])
+    np.testing.assert_array_equal(whole.coef, half.coef)
+    np.testing.assert_array_equal(whole.state.memory.slots.points, half.state.memory.slots.points)
+
+
+def test_replace_gives_a_fresh_learner():
+    X, y = make_stream("random", 50, 4)
+    used = Learner(seed=0).partial_fit(X, y)
+    fresh = replace(used, step=Sqrt(0.1))
+    assert fresh.state is None
+    assert fresh.n_seen == 0
+    np.testing.assert_array_equal(fresh.score(X), 0)
+
+
+def test_seeds():
+    X, y = make_stream("random", 50, 4)
+    assert np.array_equal(Learner(seed=1).partial_fit(X, y).coef, Learner(seed=1).partial_fit(X, y).coef)
+    assert not np.array_equal(Learner(seed=1).partial_fit(X, y).coef, Learner(seed=2).partial_fit(X, y).coef)
+    assert not np.array_equal(Learner().partial_fit(X, y).coef, Learner().partial_fit(X, y).coef)
+
+
+@pytest.mark.parametrize("engine", ["reference", "fused"])
+@pytest.mark.parametrize("loss", [Square(), SquaredHinge(), Logistic()])
+@pytest.mark.parametrize("memory", [Strata(eps=np.inf), Strata(eps=0.5)])
+def test_an_unstable_step_is_cut_and_the_largest_safe_step_is_named(engine, loss, memory):
+    X, y = make_stream("random", 600, 4)
+    X *= 30
+    start = Learner(features=Identity(), memory=memory, loss=loss, step=Constant(1.0), engine=engine, seed=0)
+    with pytest.warns(StabilityWarning, match="eta=1 is too long.*largest safe step so far is") as caught:
+        model = start.partial_fit(X, y)
+    assert len(caught) == 1
+    assert np.isfinite(model.coef).all()
+    assert np.abs(model.coef).max() < 1e3
+    safe = 2.0 / model.state.tally[WORST]
+    assert f"{safe:.3g}" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # A safe step is quiet; the margin is for the other path that the model then takes.
+        replace(start, step=Constant(safe / 2)).partial_fit(X, y)
+
+
+def test_for_one_pair_and_the_square_loss_the_safe_step_is_exact():
+    """A pair's residual is multiplied by 1 - 2 eta ||d||^2: it grows when eta ||d||^2 > 1."""
+    X, y = np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([-1.0, 1.0])
+    make = lambda eta: Learner(features=Identity(), memory=Strata(eps=np.inf), step=Constant(eta), dtype="float64")  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make(1 / 25 * 0.999).partial_fit(X, y)
+    with pytest.warns(StabilityWarning, match=r"largest safe step so far is 0\.04\."):
+        make(1 / 25 * 1.001).partial_fit(X, y)
+
+
+def test_divergence_without_the_cut_is_real():
+    """The guard is not idle: the same steps without it leave the numbers' range."""
+    X, y = make_stream("random", 600, 4)
+    X, w = X * 30, np.zeros(4)
+    last = {}
+    with np.errstate(all="ignore"):
+        for x, label in zip(X, y, strict=True):
+            if -label in last:
+                d = x - last[-label]
+                w = w + 2 * label * (1 - label * (w @ d)) * d
+            last[label] = x
+    assert not np.isfinite(w).all()
+
+
+def test_overflow_is_reported_not_learned():
+    X, y = make_stream("random", 60, 4)
+    X[40] = 3e38
+    model = Learner(features=Identity(), memory=Strata(eps=0.1), step=Constant(1e-3), seed=0)
+    with pytest.warns(StabilityWarning, match="float32 overflowed: steps were skipped"):
+        model.partial_fit(X, y)
+    assert np.isfinite(model.coef).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"step": Constant(0.5), "penalty": L2(2.0)}, "explicit L2 step needs eta . alpha < 1, got 1.*l2='proximal'"),
+        ({"average": "median"}, "average must be one of 'last', 'mean', 'poly'; got 'median'"),
+        ({"dtype": "float16"}, "dtype must be one of 'float32', 'float64'; got 'float16'"),
+        ({"engine": "gpu"}, "engine must be one of"),
+    ],
+)
+def test_parts_that_do_not_fit_fail_at_construction(change, message):
+    with pytest.raises(ValueError, match=message):
+        Learner(**change)
+
+
+def test_repr_shows_the_composition():
+    text = repr(Learner(seed=0))
+    for part in (
+        "RandomFourier(",
+        "Gaussian(gamma='paper')",
+        "OppositeClass()",
+        "Square()",
+        "Strata(eps='auto'",
+        "L2(",
+    ):
+        assert part in text
