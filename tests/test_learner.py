@@ -159,3 +159,21 @@ def test_repr_shows_the_composition():
         "L2(",
     ):
         assert part in text
+
+
+def test_provisional_rules_do_not_warn_and_settled_ones_do():
+    """Scaled by its first row alone, which has no deviation, a stream looks unstable; scaled by 64 rows it is not."""
+    X, y = make_stream("random", 400, 4)
+    make = lambda eta: Learner(features=Identity(scale="standard"), step=Constant(eta), seed=0)  # noqa: E731
+    make(0.01).partial_fit(1000 * X, y)
+    with pytest.warns(StabilityWarning, match="largest safe step"):
+        make(1.0).partial_fit(1000 * X, y)
+
+
+def test_one_warning_is_enough():
+    X, y = make_stream("random", 400, 4)
+    model = Learner(features=Identity(), memory=Strata(eps=1.0), step=Constant(1.0), seed=0)
+    with pytest.warns(StabilityWarning) as caught:
+        for rows in np.array_split(np.arange(400), 40):
+            model.partial_fit(X[rows], y[rows])
+    assert len(caught) == 1

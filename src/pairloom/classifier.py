@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_X_y, column_or_1d, validate_data
 
 from pairloom.calibration import next_calibration_row, platt
+from pairloom.checks import check_choice
 from pairloom.labels import Labels, learn_labels
 from pairloom.learner import Dtype, Learner
 from pairloom.state import LOSS, PAIRS, STEPS, State, nbytes
@@ -154,6 +155,11 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
         assert state is not None
         return state
 
+    @property
+    def _dtype(self) -> Dtype:
+        check_choice("dtype", self.dtype, Dtype)
+        return self.dtype
+
     def _seed(self) -> int | None:
         """The learner's seed; None takes a fresh one, never the global generator's."""
         if self.random_state is None:
@@ -167,10 +173,10 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _learn(self, X: Any, y: Any, classes: Any, *, first: bool) -> Self:
         """Validate everything, then change the model."""
         with np.errstate(over="ignore"):
-            rows, y = check_X_y(X, y, dtype=self.dtype, order="C", ensure_all_finite=False, estimator=self)
-        check_finite(rows, self.dtype, getattr(X, "columns", None))
+            rows, y = check_X_y(X, y, dtype=self._dtype, order="C", ensure_all_finite=False, estimator=self)
+        check_finite(rows, self._dtype, getattr(X, "columns", None))
         check_classification_targets(y)
-        labels = learn_labels(None if first else self._labels, y, classes)
+        labels = self._labels_after(y, classes, first=first)
         learner = self._make_learner() if first else self.learner_
         validate_data(self, X, reset=first, skip_check_array=True)
         self._labels, self.learner_ = labels, learner
@@ -182,7 +188,7 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
         target = column_or_1d([y])
         assert_all_finite(target, input_name="y")
         check_classification_targets(target)
-        labels = learn_labels(None if first else self._labels, target, None)
+        labels = self._labels_after(target, None, first=first)
         if first:
             self.learner_ = self._make_learner()
             self.n_features_in_ = row.shape[1]
@@ -194,8 +200,15 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _row(self, x: Any) -> Array:
         """One example as a valid (1, d) array."""
         if self._started:
-            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.dtype)
-        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype)
+            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self._dtype)
+        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self._dtype)
+
+    def _labels_after(self, y: Array, classes: Any, *, first: bool) -> Labels:
+        """The labels known after a batch."""
+        labels = learn_labels(None if first else self._labels, y, classes)
+        if self.pos_label is not None and len(labels.classes) == 2 and self.pos_label not in labels.codes:
+            raise ValueError(f"pos_label={self.pos_label!r} is not one of the classes {labels.classes.tolist()}")
+        return labels
 
     def _learn_rows(self, rows: Array, codes: Array) -> Self:
         """Learn valid rows; fit the calibration anew at the rows where it is due."""
@@ -211,8 +224,8 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_rows(self, X: Any) -> Array:
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=self.dtype, order="C", ensure_all_finite=False)
-        check_finite(rows, self.dtype, getattr(X, "columns", None))
+        rows = validate_data(self, X, reset=False, dtype=self._dtype, order="C", ensure_all_finite=False)
+        check_finite(rows, self._dtype, getattr(X, "columns", None))
         return np.asarray(rows)
 
     def _decide(self, rows: Array) -> Array:

@@ -22,6 +22,9 @@ Dtype = Literal["float32", "float64"]
 
 WARM_ROWS = 1024
 
+SETTLED_ROWS = 64
+"""Rules fixed from fewer rows are provisional: a step that is too long under them says nothing about eta."""
+
 
 class StabilityWarning(UserWarning):
     """A step was too long for the data and was cut."""
@@ -71,6 +74,7 @@ class Learner:
     engine: Engine = "auto"
     state: State | None = field(default=None, init=False, repr=False)
     kept: Kept | None = field(default=None, init=False, repr=False)
+    warned: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_choice("average", self.average, Average)
@@ -106,7 +110,7 @@ class Learner:
         """<w, phi(x)> of each row, with the output iterate; a row's score does not depend on the other rows."""
         if self.state is None:
             return np.zeros(len(X))
-        Z = self.features.apply(self.state.phi, np.ascontiguousarray(X, dtype=self.state.w.dtype))
+        Z = self.features.apply(self.state.phi, np.ascontiguousarray(X, dtype=self.dtype))
         return np.asarray(row_dots(Z, self.coef), dtype=float)
 
     @property
@@ -155,13 +159,14 @@ class Learner:
     def _learn(self, X: Array, y: Array) -> None:
         state = self.state
         assert state is not None
-        troubled = state.tally[CUT] + state.tally[SKIPPED] > 0
         engine = reference if self.engine == "reference" else fused
         state.recent.add(engine.run(self, state, X, y), y)
-        if not troubled:
+        if not self.warned:
             self._warn_if_unstable(state)
 
     def _warn_if_unstable(self, state: State) -> None:
+        if self.kept is not None and self.kept.count < SETTLED_ROWS:
+            return
         if state.tally[SKIPPED]:
             trouble = f"{self.dtype} overflowed: steps were skipped. Scale the columns, or use dtype='float64'."
         elif state.tally[CUT]:
@@ -172,6 +177,7 @@ class Learner:
             )
         else:
             return
+        self.warned = True
         warnings.warn(trouble, StabilityWarning, stacklevel=2)
 
 

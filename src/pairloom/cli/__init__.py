@@ -41,6 +41,8 @@ def demo(
 
     FPOGD, with a Gaussian and with a linear kernel, beside scikit-learn's RBFSampler + SGDClassifier on the same rows.
     """
+    if not out.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {str(out.parent)!r}", param_hint="--out")
     # Imported here, so that `pairloom --help` does not wait for scikit-learn and matplotlib.
     from pairloom.experiments.demo import run
 

@@ -124,7 +124,8 @@ def combine(v: Array, z: Array, points: Array, partners: Array, q: Array) -> Non
 def descend(w: Array, v: Array, g: float, keep: float, rate: float, smooth: bool, count: int, tally: Array) -> None:
     """w <- keep w - rate v, cut where the step would be unstable: ``reference.descend``."""
     squared_norm = float(dot(v, v))
-    if not np.isfinite(g + squared_norm):
+    # Not np.isfinite: where sums may be reordered, Numba's version of it lets infinity pass.
+    if not g + squared_norm < np.inf:
         tally[SKIPPED] += 1
         return
     if g > NEGLIGIBLE and smooth:

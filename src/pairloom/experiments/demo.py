@@ -2,14 +2,15 @@
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.kernel_approximation import RBFSampler
@@ -37,21 +38,20 @@ AHEAD = 256
 """Rows whose x the baseline may see ahead of the stream."""
 
 NOTE = f"""\
-AUC: over the second half of the stream; a row is scored before it is learned.
-Time: learning only, {CHUNK} rows a call, on this machine; compiled code warmed up on other rows first.
-Bytes: all arrays the model holds.
-Fairness: all learners standardise the columns; the kernel ones have {N_COMPONENTS} features and the median width. FPOGD \
-fixes scale and width on the rows it has seen. The baseline, log loss and averaged weights, does so \
-on its first {AHEAD} rows ahead of the stream, which is in its favour."""
-
+AUC: over the second half of the stream; every row is scored before it is learned.
+Time: learning only, {CHUNK} rows a call, on this machine, after a warm-up of all code on other rows.
+Bytes: all arrays that the model holds.
+All learners standardise the columns; those with a kernel have {N_COMPONENTS} features and the median width. FPOGD \
+takes scale and width from the rows it has seen, at rows 1, 4, 16, ..., 1,024, and learns these rows again (in the \
+time); the baseline (log loss, averaged weights) has them from the first {AHEAD} rows before the stream begins."""
 
 TITLE = "Ranking the rare class first, in one pass over the stream"
 
-CAPTION = (
-    f"Above: AUC of the last {WINDOW} rows, each scored before it was learned; the number beside a line is the AUC over "
-    "the second half of the stream.\nBelow: the memory of FPOGD with a kernel: at most 16 strata of each class, by their "
-    "share of the class."
-)
+CAPTION = f"""\
+Above: AUC of the last {WINDOW} rows, each scored before it was learned. Beside each line: AUC over the second half of \
+the stream.
+Below: what FPOGD (kernel) remembers: at most 16 strata of each class, drawn by their share of it. Scale and width are \
+fixed anew at rows 256 and 1,024."""
 
 
 class Classifier(Protocol):
@@ -94,13 +94,17 @@ class FourierSGD:
 
 @dataclass(frozen=True)
 class Stream:
-    """Labelled rows in their order; y is 1 for the rare class."""
+    """Labelled rows in their order; y is 1 for the rare class.
+
+    ``linear_eta``: a step that is stable on these rows without a kernel; with one, the default is.
+    """
 
     name: str
     rare: str
     rest: str
     X: Array
     y: Array
+    linear_eta: float
 
 
 @dataclass(frozen=True)
@@ -134,28 +138,36 @@ class Run:
 
 def streams(seed: int) -> list[Stream]:
     """The embedded data, shuffled."""
-    rng = np.random.default_rng(seed)
     digits, cancer = load_digits(), load_breast_cancer()
-    order = rng.permutation(len(digits.target))
-    hard = Stream("digits", "8", "other digits", digits.data[order], (digits.target[order] == 8).astype(int))
-    order = rng.permutation(len(cancer.target))
-    small = Stream("breast cancer", "malignant", "benign", cancer.data[order], (cancer.target[order] == 0).astype(int))
-    return [hard, small]
+    made = [
+        Stream("digits", "8", "the rest", digits.data, (digits.target == 8).astype(int), 0.003),
+        Stream("breast cancer", "malignant", "benign", cancer.data, (cancer.target == 0).astype(int), 0.01),
+    ]
+    rng = np.random.default_rng(seed)
+    orders = [rng.permutation(len(stream.y)) for stream in made]
+    return [replace(stream, X=stream.X[o], y=stream.y[o]) for stream, o in zip(made, orders, strict=True)]
 
 
-def learners(ahead: Array, seed: int) -> dict[str, Classifier]:
-    """Fresh learners; only the baseline looks at ``ahead``."""
+def learners(stream: Stream, seed: int) -> dict[str, Classifier]:
+    """Fresh learners; only the baseline looks at the stream, at x."""
     return {
         KERNEL: FPOGD(gamma="median", n_components=N_COMPONENTS, scale="standard", average="poly", random_state=seed),
-        LINEAR: FPOGD(kernel="linear", loss="logistic", eta=0.003, scale="standard", average="poly", random_state=seed),
-        BASELINE: FourierSGD(ahead, seed),
+        LINEAR: FPOGD(
+            kernel="linear",
+            loss="logistic",
+            eta=stream.linear_eta,
+            scale="standard",
+            average="poly",
+            random_state=seed,
+        ),
+        BASELINE: FourierSGD(stream.X[:AHEAD], seed),
     }
 
 
 def chunks(n: int) -> Iterator[slice]:
     """The start of the stream, then chunk by chunk."""
     edges = [0, *range(START, n, CHUNK), n]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         yield slice(start, stop)
 
 
@@ -169,7 +181,7 @@ def pass_over(stream: Stream, models: dict[str, Classifier], watch: Callable[[Mo
         for name, model in models.items():
             if rows.start:
                 scores[name][rows] = model.decision_function(X[rows])
-            seconds[name] += learn(model, X[rows], y[rows])
+            seconds[name] += learn(model, X[rows], y[rows], first=not rows.start)
         recent = slice(max(START, rows.stop - WINDOW), rows.stop)
         kernel = models[KERNEL]
         assert isinstance(kernel, FPOGD)
@@ -179,12 +191,12 @@ def pass_over(stream: Stream, models: dict[str, Classifier], watch: Callable[[Mo
     return Run(stream, scores, seconds, {name: model.nbytes_ for name, model in models.items()}, moments)
 
 
-def learn(model: Classifier, X: Array, y: Array) -> float:
+def learn(model: Classifier, X: Array, y: Array, *, first: bool) -> float:
     """Learn a chunk; return the seconds it took."""
     began = perf_counter()
     with warnings.catch_warnings():
-        if len(y) == START:
-            # Rows 2 and 3 are learned with the scale of row 1, that is raw, and again at row 4 with a sound one.
+        if first:
+            # Rows 2 and 3 are learned with the scale of row 1, that is raw, and anew at row 4 with a sound one.
             warnings.simplefilter("ignore", StabilityWarning)
         model.partial_fit(X, y, classes=[0, 1])
     return perf_counter() - began
@@ -197,19 +209,19 @@ def window_auc(y: Array, scores: Array) -> float:
     return float(roc_auc_score(y, scores))
 
 
-def warm_up(stream: Stream) -> None:
+def warm_up(like: Stream) -> None:
     """Compile, or load from the disk, all that ``pass_over`` will call, on random rows of the same width."""
-    rng = np.random.default_rng()
-    X, y = rng.normal(size=(2 * START, stream.X.shape[1])), rng.permutation(np.arange(2 * START) % 2)
-    pass_over(Stream("noise", "", "", X, y), learners(X, 0), lambda moment: None)
+    rng = np.random.default_rng(0)
+    n = 2 * START
+    noise = replace(like, X=rng.normal(size=(n, like.X.shape[1])), y=rng.permutation(np.arange(n) % 2))
+    pass_over(noise, learners(noise, 0), lambda moment: None)
 
 
 def live_text(moment: Moment) -> str:
     """Window AUC of each learner, in short."""
     short = {KERNEL: "kernel", LINEAR: "linear", BASELINE: "SGD"}
-    return "AUC  " + "  ".join(
-        f"{short[name]} {'   – ' if np.isnan(a) else f'{a:.3f}'}" for name, a in moment.auc.items()
-    )
+    shown = {name: "  -  " if np.isnan(auc) else f"{auc:.3f}" for name, auc in moment.auc.items()}
+    return "AUC  " + "  ".join(f"{short[name]} {text}" for name, text in shown.items())
 
 
 def run_all(seed: int, console: Console) -> list[Run]:
@@ -224,14 +236,13 @@ def run_all(seed: int, console: Console) -> list[Run]:
     runs = []
     with Progress(*columns, console=console) as progress:
         for stream in streams(seed):
-            task = progress.add_task(stream.name, total=len(stream.y), live="warming up")
+            task = progress.add_task(stream.name, total=len(stream.y), live="compiling")
+
+            def watch(moment: Moment, task: TaskID = task) -> None:
+                progress.update(task, completed=moment.seen, live=live_text(moment))
+
             warm_up(stream)
-            models = learners(stream.X[:AHEAD], seed)
-            runs.append(
-                pass_over(
-                    stream, models, lambda m, task=task: progress.update(task, completed=m.seen, live=live_text(m))
-                )
-            )
+            runs.append(pass_over(stream, learners(stream, seed), watch))
     return runs
 
 
@@ -262,8 +273,8 @@ def panel(run: Run) -> Panel:
         for filled, used in zip(sizes, reversed(moment.strata), strict=True):
             filled[at, : len(used)] = used
     return Panel(
-        title=f"{stream.name}: {stream.rare} against {stream.rest}",
-        subtitle=f"{len(stream.y):,} rows, {stream.X.shape[1]} columns, {rare:.0f} % {stream.rare}",
+        title=f"{stream.name.capitalize()}: {stream.rare} against {stream.rest}",
+        subtitle=f"{len(stream.y):,} rows, {stream.X.shape[1]} columns, rare class {rare:.0f} %",
         classes=(stream.rare, stream.rest),
         seen=np.array([m.seen for m in moments]),
         auc={name: np.array([m.auc[name] for m in moments]) for name in run.scores},

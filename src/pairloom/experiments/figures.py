@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from pairloom.typing import Array
 
 INK, FAINT = "#333333", "#8c8c8c"
 COLOURS = ("#0072b2", "#009e73", "#d55e00")
 """Of the lines, in order: Okabe and Ito's, which colour-blind readers can tell apart."""
-RARE, REST = ("#7a3b00", "#f6c48f"), ("#0b3c5d", "#a9cfe8")
+RARE, REST = ("#5b2a6e", "#e3cdec"), ("#37474f", "#d3dce0")
 """Dark and light end of the bands of each class."""
 
 
@@ -42,18 +42,18 @@ def draw(panels: list[Panel], out: Path, title: str, caption: str) -> None:
     figure = Figure(figsize=(10, 6), dpi=150, facecolor="white")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(
-        2, len(panels), height_ratios=(1.55, 1), left=0.07, right=0.88, top=0.80, bottom=0.12, wspace=0.52, hspace=0.16
+        2, len(panels), height_ratios=(1.55, 1), left=0.07, right=0.87, top=0.83, bottom=0.155, wspace=0.58, hspace=0.12
     )
-    figure.text(0.018, 0.945, title, fontsize=15, fontweight="bold", color=INK)
-    figure.text(0.018, 0.02, caption, fontsize=7.5, color=FAINT, va="bottom")
+    figure.text(0.018, 0.95, title, fontsize=15, fontweight="bold", color=INK)
+    figure.text(0.018, 0.018, caption, fontsize=7.5, color=FAINT, va="bottom", linespacing=1.4)
     for column, panel in enumerate(panels):
         above = figure.add_subplot(grid[0, column])
         below = figure.add_subplot(grid[1, column], sharex=above)
         draw_auc(above, panel)
         draw_strata(below, panel)
         if column == 0:
-            above.set_ylabel("AUC of the last rows", color=INK)
-            below.set_ylabel("share of the class", color=INK)
+            above.set_ylabel("AUC of the last rows", color=INK, fontsize=9)
+            below.set_ylabel("share of the class", color=INK, fontsize=9)
     figure.savefig(out, format="png")
 
 
@@ -65,14 +65,17 @@ def draw_auc(axes: Axes, panel: Panel) -> None:
         axes.plot(panel.seen, auc, color=colour, linewidth=2.4 if first else 1.5, zorder=3 if first else 2)
         ends[name] = float(auc[-1])
     low = min(float(np.nanmin(auc)) for auc in panel.auc.values())
-    axes.set_ylim(np.floor(50 * low) / 50, 1.0 + 0.02 * (1 - low))
+    axes.set_ylim(low - 0.15 * (1.0 - low), 1.0 + 0.03 * (1.0 - low))
     axes.set_xlim(0, panel.seen[-1])
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.axvspan(panel.seen[-1] / 2, panel.seen[-1], color="#f5f5f5", zorder=0)
+    axes.text(0.985, 0.03, "second half", transform=axes.transAxes, fontsize=7.5, color=FAINT, ha="right")
     axes.tick_params(labelbottom=False)
-    axes.set_title(panel.title, loc="left", fontsize=11, fontweight="bold", color=INK, pad=20)
+    axes.set_title(panel.title, loc="left", fontsize=11, fontweight="bold", color=INK, pad=18)
     axes.text(0, 1.03, panel.subtitle, transform=axes.transAxes, fontsize=8.5, color=FAINT)
     plain(axes)
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.8)
-    heights = spread({name: position(axes, end) for name, end in ends.items()}, gap=0.13)
+    heights = spread({name: position(axes, end) for name, end in ends.items()}, gap=0.14)
     for colour, name in zip(COLOURS, panel.auc, strict=False):
         axes.annotate(
             panel.label[name], (1.02, heights[name]), xycoords="axes fraction",
@@ -94,7 +97,8 @@ def draw_strata(axes: Axes, panel: Panel) -> None:
     axes.axhline(0, color="white", linewidth=2.5)
     axes.set_ylim(-1, 1)
     axes.set_yticks([-1, 0, 1], ["100 %", "0", "100 %"])
-    axes.set_xlabel("examples", color=INK)
+    axes.set_xlabel("examples", color=INK, fontsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     plain(axes)
 
@@ -114,7 +118,7 @@ def position(axes: Axes, value: float) -> float:
 
 def spread(heights: dict[str, float], gap: float) -> dict[str, float]:
     """Heights moved apart, from the top down, so that labels do not overlap; the order is kept."""
-    moved: dict[str, Any] = {}
+    moved: dict[str, float] = {}
     ceiling = 1.0
     for name in sorted(heights, key=heights.__getitem__, reverse=True):
         moved[name] = min(heights[name], ceiling)

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from pairloom.calibration import FLATTEST, next_calibration_row, platt
+
+
+def scored(n=2000, seed=0, slope=2.0):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(3.0, 0.1, size=n)
+    labels = np.where(rng.random(n) < expit(slope * 10 * (scores - 3.0) - 1.5), 1.0, -1.0)
+    return scores, labels
+
+
+def test_it_is_the_maximum_likelihood_fit_with_platts_targets():
+    """The same fit by scikit-learn: each row twice, with the smoothed target and its complement as weights."""
+    scores, labels = scored()
+    a, b = platt(scores, labels)
+    n_pos, n_neg = (labels > 0).sum(), (labels < 0).sum()
+    target = np.where(labels > 0, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+    twice = LogisticRegression(C=np.inf, tol=1e-12, max_iter=1000, solver="newton-cholesky").fit(
+        np.concatenate([scores, scores])[:, None],
+        np.repeat([1, 0], len(scores)),
+        sample_weight=np.concatenate([target, 1 - target]),
+    )
+    assert a == pytest.approx(twice.coef_[0, 0], rel=1e-6)
+    assert b == pytest.approx(twice.intercept_[0], rel=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
+def test_it_does_not_depend_on_the_scale_of_the_scores(factor):
+    scores, labels = scored()
+    (a, b), (a_f, b_f) = platt(scores, labels), platt(factor * scores, labels)
+    assert a_f * factor == pytest.approx(a, rel=1e-6)
+    assert b_f == pytest.approx(b, rel=1e-6)
+
+
+def test_useless_and_inverted_scores_keep_their_order():
+    scores, labels = scored(slope=-2.0)
+    a, b = platt(scores, labels)
+    assert a == pytest.approx(FLATTEST / scores.std())
+    assert expit(a * scores + b).mean() == pytest.approx((labels > 0).mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("label", [-1.0, 1.0])
+def test_one_class_gives_finite_numbers_on_its_side(label):
+    a, b = platt(np.linspace(-1, 1, 50), np.full(50, label))
+    assert 0 < a < np.inf
+    assert np.sign(b) == label
+    a, b = platt(np.zeros(50), np.full(50, label))
+    assert (a, np.sign(b)) == (1.0, label)
+
+
+def test_separable_scores_give_a_finite_slope():
+    scores = np.array([-2.0, -1.0, 1.0, 2.0])
+    a, b = platt(scores, np.sign(scores))
+    assert 0 < a < 10
+    assert b == pytest.approx(0, abs=1e-9)
+
+
+def test_calibration_rows_are_a_sixteenth_of_the_stream_apart():
+    rows, t = [], 0
+    while t < 100_000:
+        t = next_calibration_row(t)
+        rows.append(t)
+    gaps = np.diff(rows)
+    assert rows[:16] == list(range(1, 17))
+    assert (gaps <= np.maximum(1, np.array(rows[:-1]) / 16)).all()
+    assert gaps.max() == 1024
+    assert {2**k for k in range(17)} <= set(rows)
+    assert all(next_calibration_row(s) == min(r for r in rows if r > s) for s in range(0, 20_000, 7))

@@ -1,0 +1,82 @@
+"""`pairloom demo`, in a real process."""
+
+import os
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from matplotlib.image import imread
+
+import pairloom
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
+
+
+def pairloom_command(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    # A wide, plain terminal: rich must neither wrap the table nor colour it.
+    env = {**os.environ, "COLUMNS": "150", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+    env.pop("FORCE_COLOR", None)
+    return subprocess.run(
+        [COMMAND, *args], cwd=cwd, env=env, capture_output=True, encoding="utf-8", timeout=300, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    return pairloom_command("demo", "--out", "figure.png", cwd=folder), folder / "figure.png"
+
+
+def aucs(output):
+    rows = re.findall(r"^\W*(digits|breast cancer) +\W+ (\w.*?) +\W+ (0\.\d{4}|1\.0000) ", output, re.MULTILINE)
+    return {(data, learner): float(auc) for data, learner, auc in rows}
+
+
+def test_succeeds_in_silence(demo):
+    done, _ = demo
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "\x1b" not in done.stdout
+    assert len(done.stdout.splitlines()) < 40
+
+
+def test_table_names_every_learner_on_every_data_set(demo):
+    done, _ = demo
+    learners = ("FPOGD, kernel", "FPOGD, linear", "RBFSampler + SGD")
+    found = aucs(done.stdout)
+    assert set(found) == {(data, learner) for data in ("digits", "breast cancer") for learner in learners}
+    assert all(auc > 0.9 for auc in found.values())
+
+
+def test_figure_is_a_png_worth_looking_at(demo):
+    _, figure = demo
+    assert figure.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    pixels = imread(figure)
+    assert pixels.shape[:2] == (900, 1500)
+    assert pixels[..., :3].std() > 0.05
+
+
+def test_figure_is_the_same_for_the_same_seed(demo, tmp_path):
+    _, figure = demo
+    again = pairloom_command("demo", "--seed", "0", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "pairloom-demo.png").read_bytes() == figure.read_bytes()
+
+
+def test_missing_folder_is_an_error_at_once(tmp_path):
+    done = pairloom_command("demo", "--out", "nowhere/figure.png", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "nowhere" in done.stderr
+
+
+def test_help_has_an_example(tmp_path):
+    done = pairloom_command("demo", "--help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "pairloom demo --out" in done.stdout
+
+
+def test_demo_is_a_subcommand_and_version_is_known(tmp_path):
+    assert "demo" in pairloom_command("--help", cwd=tmp_path).stdout
+    assert pairloom_command("--version", cwd=tmp_path).stdout == f"pairloom {pairloom.__version__}\n"
