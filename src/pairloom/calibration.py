@@ -8,6 +8,7 @@ FLATTEST = 1e-3
 """Least slope per standard deviation of the scores: a score that predicts nothing still keeps its order."""
 
 NEWTON_STEPS = 50
+HALVINGS = [0.5**k for k in range(12)]
 
 
 def next_calibration_row(t: int) -> int:
@@ -52,29 +53,29 @@ def platt(scores: Array, labels: Array) -> tuple[float, float]:
 
 def _newton(x: Array, target: Array, a: float, b: float, *, slope_is_free: bool) -> tuple[float, float]:
     """Minimise the cross-entropy of sigmoid(a x + b) by Newton's method with halved steps."""
-    value = _cross_entropy(a * x + b, target)
+    value, p = _cross_entropy(a * x + b, target)
     for _ in range(NEWTON_STEPS):
-        f = a * x + b
-        p = np.exp(-np.logaddexp(0.0, -f))
         gap, weight = p - target, p * (1.0 - p)
+        weighted = weight * x
         g_a, g_b = float(gap @ x) * slope_is_free, float(gap.sum())
-        h_ab = float(weight @ x) * slope_is_free
-        h_aa, h_bb = float(weight @ (x * x)) + 1e-12, float(weight.sum()) + 1e-12
-        if g_a * g_a + g_b * g_b < 1e-20 * len(x):
-            break
+        h_aa, h_ab, h_bb = float(weighted @ x), float(weighted.sum()) * slope_is_free, float(weight.sum())
         det = h_aa * h_bb - h_ab * h_ab
+        if not det > 0:
+            break
         d_a, d_b = (h_bb * g_a - h_ab * g_b) / det, (h_aa * g_b - h_ab * g_a) / det
-        length = 1.0
-        while length > 1e-10:
-            trial = _cross_entropy((a - length * d_a) * x + (b - length * d_b), target)
+        if d_a * g_a + d_b * g_b < 1e-12 * len(x):  # what a further step could gain
+            break
+        for length in HALVINGS:
+            trial, p = _cross_entropy((a - length * d_a) * x + (b - length * d_b), target)
             if trial < value:
                 break
-            length /= 2
-        else:
-            break
         a, b, value = a - length * d_a, b - length * d_b, trial
     return a, b
 
 
-def _cross_entropy(f: Array, target: Array) -> float:
-    return float((np.logaddexp(0.0, f) - target * f).sum())
+def _cross_entropy(f: Array, target: Array) -> tuple[float, Array]:
+    """The cross-entropy of sigmoid(f), and sigmoid(f); nothing overflows."""
+    e = np.exp(-np.abs(f))
+    positive = f > 0
+    value = np.maximum(f, 0.0) - target * f + np.log(1.0 + e)
+    return float(value.sum()), np.where(positive, 1.0, e) / (1.0 + e)

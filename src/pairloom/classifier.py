@@ -155,11 +155,6 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
         assert state is not None
         return state
 
-    @property
-    def _dtype(self) -> Dtype:
-        check_choice("dtype", self.dtype, Dtype)
-        return self.dtype
-
     def _seed(self) -> int | None:
         """The learner's seed; None takes a fresh one, never the global generator's."""
         if self.random_state is None:
@@ -172,9 +167,10 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _learn(self, X: Any, y: Any, classes: Any, *, first: bool) -> Self:
         """Validate everything, then change the model."""
+        check_choice("dtype", self.dtype, Dtype)
         with np.errstate(over="ignore"):
-            rows, y = check_X_y(X, y, dtype=self._dtype, order="C", ensure_all_finite=False, estimator=self)
-        check_finite(rows, self._dtype, getattr(X, "columns", None))
+            rows, y = check_X_y(X, y, dtype=self.dtype, order="C", ensure_all_finite=False, estimator=self)
+        check_finite(rows, self.dtype, getattr(X, "columns", None))
         check_classification_targets(y)
         labels = self._labels_after(y, classes, first=first)
         learner = self._make_learner() if first else self.learner_
@@ -200,8 +196,9 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _row(self, x: Any) -> Array:
         """One example as a valid (1, d) array."""
         if self._started:
-            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self._dtype)
-        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self._dtype)
+            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.dtype)
+        check_choice("dtype", self.dtype, Dtype)
+        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype)
 
     def _labels_after(self, y: Array, classes: Any, *, first: bool) -> Labels:
         """The labels known after a batch."""
@@ -224,8 +221,8 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_rows(self, X: Any) -> Array:
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=self._dtype, order="C", ensure_all_finite=False)
-        check_finite(rows, self._dtype, getattr(X, "columns", None))
+        rows = validate_data(self, X, reset=False, dtype=self.dtype, order="C", ensure_all_finite=False)
+        check_finite(rows, self.dtype, getattr(X, "columns", None))
         return np.asarray(rows)
 
     def _decide(self, rows: Array) -> Array:

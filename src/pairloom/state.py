@@ -27,10 +27,14 @@ class Recent:
 
     def add(self, scores: Array, labels: Array) -> None:
         """Keep the newest; the place of a score depends on its row number alone."""
-        rows = np.arange(self.count, self.count + len(scores))[-RECENT:]
-        self.scores[rows % RECENT] = scores[-RECENT:]
-        self.labels[rows % RECENT] = labels[-RECENT:]
-        self.count += len(scores)
+        at = 0
+        while at < len(scores):
+            place = (self.count + at) % RECENT
+            n = min(RECENT - place, len(scores) - at)
+            self.scores[place : place + n] = scores[at : at + n]
+            self.labels[place : place + n] = labels[at : at + n]
+            at += n
+        self.count += at
 
     def view(self) -> tuple[Array, Array]:
         """Scores and labels."""

@@ -25,12 +25,12 @@ BLOCK_BYTES = 1 << 20
 
 def run(learner: "Learner", state: State, X: Array, y: Array) -> Array:
     """Learn the rows in order; return each row's score by the model before it learned the row."""
-    scores = np.empty(len(y))
-    rows = max(8, BLOCK_BYTES // (state.w.nbytes + 1))
-    for first in range(0, len(y), rows):
-        block = slice(first, first + rows)
-        scores[block] = run_block(learner, state, X[block], y[block])
-    return scores
+    rows = max(8, BLOCK_BYTES // state.w.nbytes)
+    if len(y) <= rows:
+        return run_block(learner, state, X, y)
+    cuts = range(rows, len(y), rows)
+    blocks = zip(np.split(X, cuts), np.split(y, cuts), strict=True)
+    return np.concatenate([run_block(learner, state, *block) for block in blocks])
 
 
 def run_block(learner: "Learner", state: State, X: Array, y: Array) -> Array:

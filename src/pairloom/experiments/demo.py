@@ -1,6 +1,5 @@
 """The demo: two embedded data sets streamed once past three learners, with AUC live, a table and a figure."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,9 +16,8 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler
 
-from pairloom import StabilityWarning
 from pairloom.experiments.figures import Panel, draw
 from pairloom.features.kernels import median_squared_distance
 from pairloom.systems import FPOGD
@@ -38,12 +36,15 @@ AHEAD = 256
 """Rows whose x the baseline may see ahead of the stream."""
 
 NOTE = f"""\
-AUC: over the second half of the stream; every row is scored before it is learned.
+AUC: over the second half of the stream, every row scored before it is learned. It is that of one order of the rows: \
+see other seeds before you trust a small difference.
 Time: learning only, {CHUNK} rows a call, on this machine, after a warm-up of all code on other rows.
 Bytes: all arrays that the model holds.
-All learners standardise the columns; those with a kernel have {N_COMPONENTS} features and the median width. FPOGD \
-takes scale and width from the rows it has seen, at rows 1, 4, 16, ..., 1,024, and learns these rows again (in the \
-time); the baseline (log loss, averaged weights) has them from the first {AHEAD} rows before the stream begins."""
+Settings: with a kernel, {N_COMPONENTS} features, the median width and columns scaled onto [-1, 1]; FPOGD takes scale \
+and width from the rows it has seen (at rows 1, 4, 16, ..., 1,024, and learns these again: in the time), the baseline \
+from its first {AHEAD} rows before the stream begins. This scaling, better than standardising on digits for both, and \
+the baseline's averaged weights, better on both data sets, were chosen on these data. The linear learner standardises; \
+its step is the longest of four that is stable."""
 
 TITLE = "Ranking the rare class first, in one pass over the stream"
 
@@ -70,7 +71,7 @@ class FourierSGD:
     """
 
     def __init__(self, ahead: Array, seed: int) -> None:
-        scaler = StandardScaler().fit(ahead)
+        scaler = MinMaxScaler((-1, 1)).fit(ahead)
         gamma = 1.0 / median_squared_distance(scaler.transform(ahead))
         sampler = RBFSampler(gamma=gamma, n_components=N_COMPONENTS, random_state=seed)
         self._map = make_pipeline(scaler, sampler).fit(ahead)
@@ -96,7 +97,8 @@ class FourierSGD:
 class Stream:
     """Labelled rows in their order; y is 1 for the rare class.
 
-    ``linear_eta``: a step that is stable on these rows without a kernel; with one, the default is.
+    ``linear_eta``: the longest of the steps 0.001, 0.003, 0.01 and 0.03 that brought no StabilityWarning to the linear
+    learner in twenty orders of the rows.
     """
 
     name: str
@@ -140,8 +142,8 @@ def streams(seed: int) -> list[Stream]:
     """The embedded data, shuffled."""
     digits, cancer = load_digits(), load_breast_cancer()
     made = [
-        Stream("digits", "8", "the rest", digits.data, (digits.target == 8).astype(int), 0.003),
-        Stream("breast cancer", "malignant", "benign", cancer.data, (cancer.target == 0).astype(int), 0.01),
+        Stream("digits", "8", "the rest", digits.data, (digits.target == 8).astype(int), 0.001),
+        Stream("breast cancer", "malignant", "benign", cancer.data, (cancer.target == 0).astype(int), 0.03),
     ]
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(stream.y)) for stream in made]
@@ -151,7 +153,7 @@ def streams(seed: int) -> list[Stream]:
 def learners(stream: Stream, seed: int) -> dict[str, Classifier]:
     """Fresh learners; only the baseline looks at the stream, at x."""
     return {
-        KERNEL: FPOGD(gamma="median", n_components=N_COMPONENTS, scale="standard", average="poly", random_state=seed),
+        KERNEL: FPOGD(gamma="median", n_components=N_COMPONENTS, scale="minmax", average="poly", random_state=seed),
         LINEAR: FPOGD(
             kernel="linear",
             loss="logistic",
@@ -181,7 +183,9 @@ def pass_over(stream: Stream, models: dict[str, Classifier], watch: Callable[[Mo
         for name, model in models.items():
             if rows.start:
                 scores[name][rows] = model.decision_function(X[rows])
-            seconds[name] += learn(model, X[rows], y[rows], first=not rows.start)
+            began = perf_counter()
+            model.partial_fit(X[rows], y[rows], classes=[0, 1])
+            seconds[name] += perf_counter() - began
         recent = slice(max(START, rows.stop - WINDOW), rows.stop)
         kernel = models[KERNEL]
         assert isinstance(kernel, FPOGD)
@@ -189,17 +193,6 @@ def pass_over(stream: Stream, models: dict[str, Classifier], watch: Callable[[Mo
         moments.append(Moment(rows.stop, auc, kernel.strata_sizes_))
         watch(moments[-1])
     return Run(stream, scores, seconds, {name: model.nbytes_ for name, model in models.items()}, moments)
-
-
-def learn(model: Classifier, X: Array, y: Array, *, first: bool) -> float:
-    """Learn a chunk; return the seconds it took."""
-    began = perf_counter()
-    with warnings.catch_warnings():
-        if first:
-            # Rows 2 and 3 are learned with the scale of row 1, that is raw, and anew at row 4 with a sound one.
-            warnings.simplefilter("ignore", StabilityWarning)
-        model.partial_fit(X, y, classes=[0, 1])
-    return perf_counter() - began
 
 
 def window_auc(y: Array, scores: Array) -> float:
@@ -278,7 +271,7 @@ def panel(run: Run) -> Panel:
         classes=(stream.rare, stream.rest),
         seen=np.array([m.seen for m in moments]),
         auc={name: np.array([m.auc[name] for m in moments]) for name in run.scores},
-        label={name: f"{name}\n{run.auc(name):.3f}" for name in run.scores},
+        label={name: f"{name}\n{run.auc(name):.4f}" for name in run.scores},
         strata=(sizes[0], sizes[1]),
     )
 

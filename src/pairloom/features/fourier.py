@@ -66,7 +66,8 @@ class RandomFourier(FeatureMap):
 
     def apply(self, state: FourierState, X: Array) -> Array:
         angles = project(X, state.projection)
-        angles -= state.offset
+        if self.scale is not None:
+            angles -= state.offset
         half = angles.shape[1]
         Z = np.empty((len(X), 2 * half), dtype=angles.dtype)
         np.cos(angles, out=Z[:, :half])

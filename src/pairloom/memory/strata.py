@@ -1,7 +1,7 @@
 """The paper's online stratified sampling (OSS): one representative for each cluster of the past."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from pairloom.typing import Array
 By = Literal["class", "joint"]
 Normalization = Literal["class", "history"]
 Representative = Literal["fifo", "reservoir", "centroid"]
+
+REPRESENTATIVES = {"fifo": 0, "reservoir": 1, "centroid": 2}
 
 TIE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
 """Distances closer than this, relative to (1 + ||u||^2) / 2, count as equal: rounding must not choose a stratum."""
@@ -159,7 +161,7 @@ class Strata(Memory):
         plan = Plan(np.empty(n), np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
         plan_strata(
             U, y, t, draws, self.by == "joint", self.normalization == "history",
-            get_args(Representative).index(self.representative),
+            REPRESENTATIVES[self.representative],
             0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
             state.centers, state.scatter, state.used, state.slots.mass.copy(),
             plan.total, plan.slot, plan.blend, plan.mass,

@@ -1,0 +1,67 @@
+"""The cache of machine code, in real processes."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pairloom
+
+CALL = "import numpy as np; from pairloom.compiled import dot; print(dot(np.arange(3.0), np.arange(3.0)))"
+
+
+def run(code, package, cache=None):
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": str(package.parent)}
+    if cache:
+        env["NUMBA_CACHE_DIR"] = str(cache)
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def copy_package(folder):
+    source = Path(pairloom.__file__).parent
+    return Path(shutil.copytree(source, folder / "pairloom", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def machine_code(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.nbc"))
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    package, cache = copy_package(tmp_path / "site"), tmp_path / "cache"
+    assert run(CALL, package, cache) == "5.0"
+    files = {path: path.stat().st_mtime_ns for path in cache.rglob("*.nbc")}
+    assert files
+    hits = run(CALL + "; print(sum(dot.stats.cache_hits.values()))", package, cache)
+    assert hits.splitlines() == ["5.0", "1"]
+    assert {path: path.stat().st_mtime_ns for path in cache.rglob("*.nbc")} == files
+
+
+def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
+    """loss_slope is compiled into the engine's loop; Numba itself watches only the engine's file."""
+    package = copy_package(tmp_path)
+    code = (
+        "import numpy as np; from pairloom import *; rng = np.random.default_rng(0); X = rng.normal(size=(40, 3)); "
+        "y = np.sign(X[:, 0]); m = Learner(features=Identity(), memory=Strata(eps=1.0), step=Constant(0.01)); "
+        "print(float(np.abs(m.partial_fit(X, y).coef).sum()))"
+    )
+    first = run(code, package)
+    folders = list((package / "__pycache__").glob("pairloom-*"))
+    losses = package / "losses.py"
+    losses.write_text(losses.read_text().replace("return -2.0 * (1.0 - m)", "return -4.0 * (1.0 - m)"))
+    second = run(code, package)
+    assert float(second) > 1.05 * float(first)
+    assert list((package / "__pycache__").glob("pairloom-*")) != folders
+    assert len(list((package / "__pycache__").glob("pairloom-*"))) == 1  # the stale folder is gone
+
+
+def test_numbas_own_setting_is_left_alone():
+    import numba
+
+    assert not str(numba.config.CACHE_DIR).count("pairloom-")
+
+
+def test_importing_pairloom_does_not_import_scikit_learn():
+    code = "import sys, pairloom; print({'sklearn', 'matplotlib', 'typer'} & set(sys.modules))"
+    assert run(code, Path(pairloom.__file__).parent) == "set()"

@@ -1,0 +1,43 @@
+"""Every snippet in the readme runs, every command it names exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_snippets_run_in_order(page, capsys):
+    snippets = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    space: dict[str, object] = {}
+    for snippet in snippets:
+        exec(compile(snippet, page, "exec"), space)
+    if page == "README.md":
+        auc, text = capsys.readouterr().out.splitlines()[:2]
+        assert float(auc) > 0.95
+        assert text.startswith("FPOGD(")
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
+def test_commands_exist(page):
+    makefile = (ROOT / "Makefile").read_text()
+    for block in re.findall(r"```bash\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
+        for line in block.splitlines():
+            command = line.split("#")[0].split()
+            assert command[0] == "make", line
+            assert re.search(rf"^{command[1]}:", makefile, re.MULTILINE), line
+
+
+def test_ci_runs_lint_and_exactly_the_readmes_test_command():
+    ci = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert ci[-2:] == ["make lint", "make test"]
+    assert "make test " in (ROOT / "README.md").read_text()
+
+
+def test_links_lead_somewhere():
+    for page in [*PAGES, "CONTRIBUTING.md"]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text()):
+            assert ((ROOT / page).parent / target).exists(), f"{page} links to {target}"
