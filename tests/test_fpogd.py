@@ -31,7 +31,9 @@ def good(**changes):
 @pytest.mark.parametrize("estimator", [FPOGD(), FPOGD(scale="standard", gamma="median", average="poly")], ids=repr)
 def test_check_estimator(estimator):
     results = check_estimator(estimator, on_fail=None)
-    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
+    # One pass depends on the order of the rows: scikit-learn exempts its own SGD from the same two checks.
+    exempt = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
+    assert {r["check_name"] for r in results if r["status"] == "failed"} <= exempt
     skipped = {r["check_name"] for r in results if r["status"] == "skipped"}
     assert skipped <= {"check_array_api_input"}  # runs only where SCIPY_ARRAY_API is set
     assert len(results) > 50
@@ -145,7 +147,10 @@ def test_components():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": "poly"}, "kernel must be one of 'gaussian', 'linear'; got 'poly'"),
+        (
+            {"kernel": "poly"},
+            "kernel must be one of 'gaussian', 'laplace', .*'linear'; got 'poly'",
+        ),
         ({"loss": "log"}, "loss must be one of 'square', 'hinge', 'squared_hinge', 'logistic'; got 'log'"),
         ({"schedule": "cosine"}, "schedule must be one of 'constant', 'sqrt', 'poly'"),
         ({"eta": -1}, "eta must be a number above 0; got -1"),

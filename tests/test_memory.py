@@ -29,6 +29,9 @@ def test_a_distance_of_eps_joins(engine):
     X = np.array([[0.0], [0.3]])
     assert run(Strata(eps=0.09), X, -np.ones(2), engine).state.memory.used[0] == 1
     assert run(Strata(eps=0.0899), X, -np.ones(2), engine).state.memory.used[0] == 2
+    # 0.7 squared is 0.49, but (0.8 - 0.1) ** 2 is 0.49000000000000005.
+    X = np.array([[0.1], [0.8]])
+    assert run(Strata(eps=0.49), X, -np.ones(2), engine).state.memory.used[0] == 1
 
 
 @pytest.mark.parametrize("engine", ["reference", "fused"])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pairloom import L2, Constant, Gaussian, Identity, Latest, Learner, RandomFourier, Sqrt, Strata
-from pairloom.engines.reference import gradient
+from pairloom.engines.reference import gradient, paired
 from pairloom.losses import LOSSES
+from pairloom.memory import Example
 from tests.conftest import make_stream
 
 ENGINES = ["reference", "fused"]
@@ -29,7 +30,7 @@ def iterates(model, X, y):
     path = []
     for x, label in zip(X, y, strict=True):
         model.partial_fit(x[None], [label])
-        path.append(model.state.w.copy())
+        path.append(model.state.w[0].copy())
     return np.array(path)
 
 
@@ -99,10 +100,13 @@ def test_3_counts_add_up_and_weights_sum_to_their_total(engine, by, normalizatio
             else:
                 assert slots.mass[:5].sum() == n[-1.0]
                 assert slots.mass[5:].sum() == n[1.0]
-                total = model.memory.total(model.state.memory, y[t], t + 1)
-                share = slots.mass[slots.labels == -y[t]].sum()
-                expected = share if normalization == "class" else (t if share else 0)
-                assert total == expected
+                example = Example(X[t], X[t], float(y[t] > 0), 1.0, 0, np.empty(0))
+                partners, p = paired(model.memory, model.pairs, slots, example, 1.0)
+                assert slots.mass[partners].sum() == n[-y[t]]
+                if n[-y[t]]:
+                    assert p.sum() == pytest.approx(1 if normalization == "class" else n[-y[t]] / t, rel=1e-15)
+                else:
+                    assert p is None
         model.partial_fit(X[t][None], y[t : t + 1])
 
 
@@ -153,10 +157,12 @@ def test_4_reservoir_is_uniform_and_its_gradient_unbiased_with_the_exact_varianc
 
     exact = np.mean([pair_gradient(x) for m in members for x in m], axis=0)
     slots = model.state.memory.slots
+    example = Example(z, z, 1.0, 1.0, 0, np.empty(0))
+    partners, weights = paired(model.memory, model.pairs, slots, example, 1.0)
     estimates = []
     for drawn in points:
         slots.points[:3] = drawn
-        estimates.append(gradient(model.loss, model.pairs, w, z, 1.0, slots, N)[1])
+        estimates.append(gradient(model, slots, w, 0, example, partners, weights)[1])
     estimates = np.array(estimates)
     error = estimates.std(axis=0) / np.sqrt(runs)
     assert (np.abs(estimates.mean(axis=0) - exact) < 4 * error).all()
@@ -223,5 +229,5 @@ def test_every_direction_is_a_difference_of_examples(engine):
     X = np.column_stack([X, np.full(T, 3.0)])
     for loss in LOSSES.values():
         model = learner(engine, features=Identity(), loss=loss, step=Constant(0.01)).partial_fit(X, y)
-        assert abs(model.state.w[-1]) < 1e-13
-        assert np.abs(model.state.w[:-1]).max() > 0.01
+        assert abs(model.state.w[0, -1]) < 1e-13
+        assert np.abs(model.state.w[0, :-1]).max() > 0.01

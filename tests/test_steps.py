@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from pairloom.steps import L2, Constant, Polynomial, Sqrt, averaging_rate
+from pairloom.engines.fused import apply_step
+from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, Polynomial, Sqrt, averaging_rate
 
 T = np.arange(1, 50)
 
@@ -26,18 +27,41 @@ def test_a_block_of_averaging_rates_has_the_bits_of_single_rates(average):
 
 def test_l2_forms_agree_to_second_order():
     for eta in (1e-2, 1e-3):
-        (keep, rate), (keep_p, rate_p) = L2(1.0).at(np.array(eta)), L2(1.0, "proximal").at(np.array(eta))
+        (keep, rate, _), (keep_p, rate_p, _) = L2(1.0).at(np.array(eta)), L2(1.0, "proximal").at(np.array(eta))
         assert abs(keep - keep_p) < 2 * eta**2
         assert abs(rate - rate_p) < 2 * eta**2
 
 
-def test_proximal_step_minimises_its_objective():
-    w, v, eta, alpha = 0.7, -1.3, 0.4, 2.0
-    keep, rate = L2(alpha, "proximal").at(np.array(eta))
-    best = keep * w - rate * v
-    grid = best + np.array([-1e-3, 0, 1e-3])
-    objective = 0.5 * (grid - (w - eta * v)) ** 2 + eta * alpha / 2 * grid**2
-    assert objective.argmin() == 1
+@pytest.mark.parametrize("penalty", [L2(2.0, "proximal"), ElasticNet(2.0, l1=0.5), ElasticNet(0.0, l1=3.0)])
+def test_proximal_step_minimises_its_objective(penalty):
+    """On the line of a one-dimensional model, by the compiled step."""
+    eta, l1 = 0.4, getattr(penalty, "l1", 0.0)
+    for w, v in ((0.7, -1.3), (0.7, 1.9), (-0.2, 0.1), (0.3, 0.6)):
+        keep, rate, threshold = penalty.at(np.array(eta))
+        best = np.array([w])
+        apply_step(best, np.array([v]), float(keep), float(rate), float(threshold), np.inf)
+        grid = best + np.array([-1e-3, 0, 1e-3])
+        objective = 0.5 * (grid - (w - eta * v)) ** 2 + eta * (penalty.alpha / 2 * grid**2 + l1 * np.abs(grid))
+        assert objective.argmin() == 1
+
+
+def test_elastic_net_without_l1_is_the_proximal_l2():
+    for ours, theirs in zip(ElasticNet(0.3).at(T * 0.1), L2(0.3, "proximal").at(T * 0.1), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_ball_keeps_the_norm():
+    w = np.array([3.0, 4.0])
+    apply_step(w, np.zeros(2), 1.0, 1.0, 0.0, Ball(1.0).bound)
+    np.testing.assert_allclose(w, [0.6, 0.8])
+    apply_step(w, np.zeros(2), 1.0, 1.0, 0.0, Ball(2.0).bound)
+    np.testing.assert_allclose(w, [0.6, 0.8])
+
+
+def test_horizon_is_constant_and_needs_the_length():
+    np.testing.assert_array_equal(Horizon(0.5, horizon=100).at(T), 0.05)
+    with pytest.raises(ValueError, match="the expected length of the stream, must be a whole number"):
+        Horizon(0.5)
 
 
 def test_averages_are_the_averages_they_are_named_after():

@@ -1,24 +1,43 @@
 """Learning from pairs on a stream: one pass, bounded memory, kernels."""
 
-from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.features import (
+    Cauchy,
+    Gaussian,
+    Identity,
+    Laplace,
+    Matern32,
+    Matern52,
+    OrthogonalFourier,
+    RandomFourier,
+)
 from pairloom.learner import Learner, StabilityWarning
 from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
 from pairloom.memory import Latest, Strata
-from pairloom.pairs import OppositeClass
-from pairloom.steps import L2, Constant, Polynomial, Sqrt
+from pairloom.pairs import Difference, OppositeClass, Order
+from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, Polynomial, Sqrt
 
 __version__ = "0.1.0"
 
 __all__ = [
     "L2",
+    "Ball",
+    "Cauchy",
     "Constant",
+    "Difference",
+    "ElasticNet",
     "Gaussian",
     "Hinge",
+    "Horizon",
     "Identity",
+    "Laplace",
     "Latest",
     "Learner",
     "Logistic",
+    "Matern32",
+    "Matern52",
     "OppositeClass",
+    "Order",
+    "OrthogonalFourier",
     "Polynomial",
     "RandomFourier",
     "Sqrt",

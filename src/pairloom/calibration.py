@@ -5,7 +5,13 @@ import numpy as np
 from pairloom.typing import Array
 
 FLATTEST = 1e-3
-"""Least slope per standard deviation of the scores: a score that predicts nothing still keeps its order."""
+"""Least slope per spread of the scores: a score that predicts nothing still keeps its order."""
+
+CUT_OFF = 5.0
+"""Scores further from the median than this, in widths of the middle half, count as this far."""
+
+SAME = 1e-9
+"""Scores that differ by less, relative to their size, are equal but for rounding."""
 
 NEWTON_STEPS = 50
 HALVINGS = [0.5**k for k in range(12)]
@@ -25,40 +31,42 @@ def next_calibration_row(t: int) -> int:
     return apart * -(-(t + 1) // apart)
 
 
-def platt(scores: Array, labels: Array) -> tuple[float, float]:
-    """(a, b), a > 0, such that a s + b is the log-odds of label +1.
+def platt(scores: Array, positive: Array, weight: Array) -> tuple[float, float]:
+    """(a, b), a > 0, such that a s + b is the log-odds of a positive.
 
-    Maximum likelihood with Platt's smoothed targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), so that
-    separable scores and single-class data give finite numbers.
+    Maximum likelihood with Platt's smoothed targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), so that separable scores and
+    single-class data give finite numbers. Scores are first cut off far outside the middle half of them: one wild
+    score among thousands must not flatten the slope for all.
 
     Reference: Lin, Lin and Weng, A note on Platt's probabilistic outputs for support vector machines, 2007.
 
-    >>> platt(np.array([0.0, 0.0]), np.array([-1.0, 1.0]))
+    >>> platt(np.array([0.0, 0.0]), np.array([False, True]), np.ones(2))
     (1.0, 0.0)
     """
-    positive = labels > 0
-    n_pos = int(positive.sum())
-    target = np.where(positive, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (len(labels) - n_pos + 2.0))
-    share = target.mean()
+    n_pos = float(weight @ positive)
+    n_neg = float(weight.sum()) - n_pos
+    target = np.where(positive, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
+    share = float(weight @ target / weight.sum())
     prior = float(np.log(share / (1.0 - share)))
-    center, spread = float(scores.mean()), float(scores.std())
-    if not spread > 0:
-        return 1.0, prior - center
-    x = (scores - center) / spread
-    a, b = _newton(x, target, 0.0, prior, slope_is_free=True)
+    low, center, high = np.quantile(scores, [0.25, 0.5, 0.75])
+    spread = float(high - low) or float(np.ptp(scores))
+    if not SAME * abs(center) < spread < np.inf:
+        return 1.0, prior - float(center)
+    x = np.clip((scores - center) / spread, -CUT_OFF, CUT_OFF)
+    a, b = _newton(x, target, weight, 0.0, prior, slope_is_free=True)
     if a < FLATTEST:
-        a, b = _newton(x, target, FLATTEST, prior, slope_is_free=False)
-    return a / spread, b - a * center / spread
+        a, b = _newton(x, target, weight, FLATTEST, prior, slope_is_free=False)
+    return a / spread, b - a * float(center) / spread
 
 
-def _newton(x: Array, target: Array, a: float, b: float, *, slope_is_free: bool) -> tuple[float, float]:
+def _newton(x: Array, target: Array, weight: Array, a: float, b: float, *, slope_is_free: bool) -> tuple[float, float]:
     """Minimise the cross-entropy of sigmoid(a x + b) by Newton's method with halved steps."""
-    value, p = _cross_entropy(a * x + b, target)
+    value, p = _cross_entropy(a * x + b, target, weight)
     for _ in range(NEWTON_STEPS):
-        gap, weight = p - target, p * (1.0 - p)
-        weighted = weight * x
+        gap, curvature = weight * (p - target), weight * p * (1.0 - p)
+        bent = curvature * x
         g_a, g_b = float(gap @ x) * slope_is_free, float(gap.sum())
-        h_aa, h_ab, h_bb = float(weighted @ x), float(weighted.sum()) * slope_is_free, float(weight.sum())
+        h_aa, h_ab, h_bb = float(bent @ x), float(bent.sum()) * slope_is_free, float(curvature.sum())
         det = h_aa * h_bb - h_ab * h_ab
         if not det > 0:
             break
@@ -66,16 +74,17 @@ def _newton(x: Array, target: Array, a: float, b: float, *, slope_is_free: bool)
         if d_a * g_a + d_b * g_b < 1e-12 * len(x):  # what a further step could gain
             break
         for length in HALVINGS:
-            trial, p = _cross_entropy((a - length * d_a) * x + (b - length * d_b), target)
+            trial, p = _cross_entropy((a - length * d_a) * x + (b - length * d_b), target, weight)
             if trial < value:
                 break
+        else:
+            break
         a, b, value = a - length * d_a, b - length * d_b, trial
     return a, b
 
 
-def _cross_entropy(f: Array, target: Array) -> tuple[float, Array]:
+def _cross_entropy(f: Array, target: Array, weight: Array) -> tuple[float, Array]:
     """The cross-entropy of sigmoid(f), and sigmoid(f); nothing overflows."""
     e = np.exp(-np.abs(f))
-    positive = f > 0
     value = np.maximum(f, 0.0) - target * f + np.log(1.0 + e)
-    return float(value.sum()), np.where(positive, 1.0, e) / (1.0 + e)
+    return float(weight @ value), np.where(f > 0, 1.0, e) / (1.0 + e)

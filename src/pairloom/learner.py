@@ -2,7 +2,8 @@
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Literal
+from math import floor, log10
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,10 +13,13 @@ from pairloom.engines import fused, reference
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.losses import Loss, Square
 from pairloom.memory import Memory, Strata
-from pairloom.pairs import OppositeClass, Pairs
-from pairloom.state import CUT, SKIPPED, WORST, Kept, State, cast
-from pairloom.steps import L2, Average, Constant, Schedule
+from pairloom.pairs import Difference, OppositeClass, Pairs
+from pairloom.randomness import fresh_seed, generator
+from pairloom.state import CUT, SKIPPED, WORST, Batch, Kept, Recent, State, cast
+from pairloom.state import RECENT as RECENT_ROWS
+from pairloom.steps import L2, Average, Constant, Penalty, Schedule
 from pairloom.typing import Array
+from pairloom.validation import check_finite, check_weight, positive_weight, rows_of
 
 Engine = Literal["auto", "fused", "reference"]
 Dtype = Literal["float32", "float64"]
@@ -24,6 +28,9 @@ WARM_ROWS = 1024
 
 SETTLED_ROWS = 64
 """Rules fixed from fewer rows are provisional: a step that is too long under them says nothing about eta."""
+
+SCORE_ROWS = 4096
+"""Rows mapped at once when scoring, so that a long X does not need D numbers for each row."""
 
 
 class StabilityWarning(UserWarning):
@@ -39,7 +46,7 @@ class Learner:
     Parameters
     ----------
     features : phi.
-    pairs : which pairs count.
+    pairs : which pairs count, and what is asked of them.
     loss : l.
     memory : B_t and p_j.
     step : eta_t.
@@ -49,9 +56,9 @@ class Learner:
     seed : of all randomness; None takes a fresh one.
     engine : "fused" (compiled; what "auto" takes) or "reference" (NumPy in float64, the specification).
 
-    If a part holds a rule on data ("median", "auto", scaling), the first 1,024 rows are kept; at rows 1, 4, 16,
-    ..., 1024 the rules are fixed anew from all rows so far and these are learned again from the start. So at
-    every moment the state is exactly one pass with the present rules, however the stream was cut into calls.
+    If a part holds a rule on data ("median", "auto", scaling), the first 1,024 rows are kept; at rows 1, 4, 16, ...,
+    1024 the rules are fixed anew from all rows so far and these are learned again from the start. So at every moment
+    the state is exactly one pass with the present rules, however the stream was cut into calls.
 
     >>> from pairloom.features import Gaussian
     >>> rng = np.random.default_rng(0)
@@ -67,51 +74,35 @@ class Learner:
     loss: Loss = field(default_factory=Square)
     memory: Memory = field(default_factory=Strata)
     step: Schedule = field(default_factory=lambda: Constant(0.125))
-    penalty: L2 = field(default_factory=L2)
+    penalty: Penalty = field(default_factory=L2)
     average: Average = "last"
     dtype: Dtype = "float32"
     seed: int | None = None
     engine: Engine = "auto"
     state: State | None = field(default=None, init=False, repr=False)
     kept: Kept | None = field(default=None, init=False, repr=False)
-    warned: bool = field(default=False, init=False, repr=False)
+    named_step: float = field(default=np.inf, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_choice("average", self.average, Average)
         check_choice("dtype", self.dtype, Dtype)
         check_choice("engine", self.engine, Engine)
-        if self.penalty.form == "explicit" and self.step.eta * self.penalty.alpha >= 1:
+        self.penalty.check(self.step.eta)
+        if not self.memory.joint and self.pairs.n_groups == 0:
             raise ValueError(
-                f"an explicit L2 step needs eta * alpha < 1, got {self.step.eta * self.penalty.alpha:g}: "
-                "lower eta or alpha, or use l2='proximal'"
+                f"{type(self.memory).__name__} keeps slots for each class, but {type(self.pairs).__name__} pairs "
+                "have no classes: use a memory that mixes them, such as Latest('previous') or "
+                "Strata(by='joint', normalization='history')"
             )
+        if isinstance(self.pairs, Difference) and not isinstance(self.loss, Square):
+            raise ValueError("Difference pairs ask for an exact difference: use loss=Square()")
         if self.seed is None:
-            self.seed = int(np.random.SeedSequence().generate_state(1)[0])
+            self.seed = fresh_seed()
 
     @property
     def needs_data(self) -> bool:
         """Whether any part holds a rule on data."""
         return self.features.needs_data or self.memory.needs_data
-
-    def partial_fit(self, X: Array, y: Array) -> "Learner":
-        """Learn rows in order. X is finite, (n, d), of any float type; y has labels -1 and +1."""
-        X = np.ascontiguousarray(X, dtype=self.dtype)
-        y = np.ascontiguousarray(y, dtype=float)
-        if self.state is None:
-            self._begin(X.shape[1])
-        while self.kept is not None and len(y):
-            n = min(_next_replay(self.kept.count) - self.kept.count, len(y))
-            self._learn_warm(X[:n], y[:n])
-            X, y = X[n:], y[n:]
-        self._learn(X, y)
-        return self
-
-    def score(self, X: Array) -> Array:
-        """<w, phi(x)> of each row, with the output iterate; a row's score does not depend on the other rows."""
-        if self.state is None:
-            return np.zeros(len(X))
-        Z = self.features.apply(self.state.phi, np.ascontiguousarray(X, dtype=self.dtype))
-        return np.asarray(row_dots(Z, self.coef), dtype=float)
 
     @property
     def n_seen(self) -> int:
@@ -120,65 +111,129 @@ class Learner:
 
     @property
     def coef(self) -> Array:
-        """The output iterate."""
+        """The output iterate, one row per model of the pairs."""
         assert self.state is not None, "no rows seen yet"
         return self.state.w if self.average == "last" else self.state.w_bar
 
-    def _begin(self, n_features: int) -> None:
-        self.state = self._initial(n_features, None)
-        if self.needs_data:
-            self.kept = Kept(np.empty((WARM_ROWS, n_features), self.dtype), np.empty(WARM_ROWS))
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "Learner":
+        """Learn rows in order. Rows of weight 0 are skipped; only pairs inside one of ``groups`` count."""
+        batch = self.check_batch(X, y, sample_weight, groups)
+        self.start(batch.X.shape[1])
+        self.learn(batch)
+        self.warn_if_unstable()
+        return self
 
-    def _initial(self, n_features: int, rows: Array | None) -> State:
+    def score(self, X: Any) -> Array:
+        """<w, phi(x)> of each row, with the output iterate; a row's score does not depend on the other rows.
+
+        With more than two classes, one column per class.
+        """
+        X = self._check_rows(X)
+        if self.state is None:
+            return np.zeros(X.shape[0])
+        cuts = range(0, X.shape[0], SCORE_ROWS)
+        blocks = [self.features.apply(self.state.phi, X[cut : cut + SCORE_ROWS]) for cut in cuts]
+        scores = np.concatenate([[*(row_dots(Z, w) for w in self.coef)] for Z in blocks], axis=1, dtype=float)
+        return np.ascontiguousarray(scores[0] if len(scores) == 1 else scores.T)
+
+    def pair_score(self, X: Any, X2: Any) -> Array:
+        """<w, phi(x) - phi(x')> of the rows of X and X2, pair by pair: positive where x should come first."""
+        return self.score(X) - self.score(X2)
+
+    def check_batch(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Batch:
+        """Valid rows of positive weight, or ValueError; changes nothing."""
+        X = self._check_rows(X)
+        n = X.shape[0]
+        y = self.pairs.encode(np.asarray(y))
+        weight = check_weight(sample_weight, n)
+        query = np.zeros(n, np.int64) if groups is None else np.asarray(groups).astype(np.int64)
+        for name, values in (("y", y), ("groups", query)):
+            if values.shape != (n,):
+                raise ValueError(f"{name} has shape {values.shape}, but X has {n} rows")
+        batch = Batch(X, np.ascontiguousarray(y), weight, query)
+        keep = positive_weight(weight, may_be_none=True)
+        return batch if keep is None else batch[keep]
+
+    def _check_rows(self, X: Any) -> Any:
+        X = rows_of(X, self.dtype)
+        if self.state is not None and X.shape[1] != self.state.phi.scaler.shift.size:
+            raise ValueError(f"X has {X.shape[1]} columns, but this learner knows {self.state.phi.scaler.shift.size}")
+        check_finite(X, self.dtype)
+        return X
+
+    def start(self, n_features: int) -> None:
+        """Make the state before the first row, unless there is one."""
+        if self.state is None:
+            self.state = self._initial(n_features, None)
+            self.kept = Kept() if self.needs_data else None
+
+    def learn(self, batch: Batch) -> None:
+        """Learn valid rows, with replays while rules on data are not settled."""
+        while self.kept is not None and len(batch):
+            n = min(_next_replay(self.kept.count) - self.kept.count, len(batch))
+            self._learn_warm(batch[:n])
+            batch = batch[n:]
+        if len(batch):
+            self._run(batch)
+
+    def warn_if_unstable(self, stacklevel: int = 3) -> None:
+        """Warn if steps were cut or skipped, once, and again when the largest safe step has halved."""
+        state = self.state
+        if state is None or (self.kept is not None and self.kept.count < SETTLED_ROWS):
+            return
+        scaling = "" if self.features.scale else ", or scale the columns"
+        if state.tally[SKIPPED]:
+            safe, trouble = (
+                0.0,
+                f"{self.dtype} overflowed: steps were skipped. Lower eta{scaling}, or use dtype='float64'.",
+            )
+        elif state.tally[CUT]:
+            safe = _round_down(self.step.eta * reference.STABLE / state.tally[WORST])
+            trouble = (
+                f"eta={self.step.eta:g} is too long a step for these rows and was cut where it would have diverged; "
+                f"the largest safe step so far is {safe:g}. Lower eta{scaling}."
+            )
+        else:
+            return
+        if safe < 0.5 * self.named_step:
+            self.named_step = safe
+            warnings.warn(trouble, StabilityWarning, stacklevel=stacklevel)
+
+    def _initial(self, n_features: int, rows: Any) -> State:
         """The state before the first row, with every rule fixed from ``rows``."""
         work = np.dtype("float64" if self.engine == "reference" else self.dtype)
-        rng = np.random.default_rng(self.seed)
+        assert self.seed is not None
+        rng = generator(self.seed)
         phi = cast(cast(self.features.fix(n_features, rows, rng), np.float64, self.dtype), self.dtype, work)
         dim = self.features.n_outputs(n_features)
         by_input = self.memory.space == "input"
         points = None
         if rows is not None and self.memory.needs_data:
             points = (self.features.inputs if by_input else self.features.apply)(phi, rows.astype(work))
-        memory = self.memory.start(dim, n_features if by_input else dim, np.dtype(self.dtype), points)
-        return State(phi, cast(memory, np.dtype(self.dtype), work), rng, np.zeros(dim, work), np.zeros(dim, work))
+        u_dim = n_features if by_input else dim
+        memory = self.memory.start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
+        w = np.zeros((len(self.pairs.models), dim), work)
+        recent = Recent(np.zeros((RECENT_ROWS, len(w))))
+        return State(phi, cast(memory, np.dtype(self.dtype), work), rng, w, w.copy(), recent)
 
-    def _learn_warm(self, X: Array, y: Array) -> None:
+    def _learn_warm(self, batch: Batch) -> None:
         """Keep the rows; at a replay row fix the rules anew and learn all kept rows from the start."""
         kept = self.kept
         assert kept is not None
-        end = kept.count + len(y)
-        kept.X[kept.count : end], kept.y[kept.count : end] = X, y
-        kept.count = end
-        if end == _next_replay(end - 1):
-            self.state = self._initial(X.shape[1], kept.X[:end])
-            X, y = kept.X[:end], kept.y[:end]
-        self._learn(X, y)
-        if end == WARM_ROWS:
+        kept.batches.append(batch.copy())
+        kept.count += len(batch)
+        if kept.count == _next_replay(kept.count - 1):
+            batch = Batch.join(kept.batches)
+            kept.batches = [batch]
+            self.state = self._initial(batch.X.shape[1], batch.X)
+        self._run(batch)
+        if kept.count == WARM_ROWS:
             self.kept = None
 
-    def _learn(self, X: Array, y: Array) -> None:
-        state = self.state
-        assert state is not None
+    def _run(self, batch: Batch) -> None:
+        assert self.state is not None
         engine = reference if self.engine == "reference" else fused
-        state.recent.add(engine.run(self, state, X, y), y)
-        if not self.warned:
-            self._warn_if_unstable(state)
-
-    def _warn_if_unstable(self, state: State) -> None:
-        if self.kept is not None and self.kept.count < SETTLED_ROWS:
-            return
-        if state.tally[SKIPPED]:
-            trouble = f"{self.dtype} overflowed: steps were skipped. Scale the columns, or use dtype='float64'."
-        elif state.tally[CUT]:
-            safe = self.step.eta * reference.STABLE / state.tally[WORST]
-            trouble = (
-                f"eta={self.step.eta:g} is too long a step for these rows and was cut where it would have diverged; "
-                f"the largest safe step so far is {safe:.3g}. Lower eta, or scale the columns (scale='standard')."
-            )
-        else:
-            return
-        self.warned = True
-        warnings.warn(trouble, StabilityWarning, stacklevel=2)
+        self.state.recent.add(engine.run(self, self.state, batch), batch)
 
 
 def _next_replay(row: int) -> int:
@@ -187,3 +242,9 @@ def _next_replay(row: int) -> int:
     while replay <= row:
         replay *= 4
     return min(replay, WARM_ROWS)
+
+
+def _round_down(value: float) -> float:
+    """The largest number with three digits below ``value``."""
+    unit = 10.0 ** (floor(log10(value)) - 2)
+    return float(floor(value / unit) * unit)

@@ -1,4 +1,8 @@
-"""y, y': which pairs count, and which way round each should be ranked."""
+"""y, y': which pairs count, and what is asked of their score difference.
+
+The margin of a pair is a <w, phi(x) - phi(x')> + b. Its sign a and offset b are written twice: in a NumPy class
+(the specification) and as one line of the compiled ``pair_sign`` and ``pair_offset``.
+"""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -6,36 +10,138 @@ from typing import ClassVar
 
 import numpy as np
 
+from pairloom.checks import check_count
 from pairloom.compiled import compiled
 from pairloom.typing import Array
 
 
 @dataclass(frozen=True)
 class Pairs(ABC):
-    """The sign a of a pair: its margin is a <w, phi(x) - phi(x')>; 0 means that the pair does not count."""
+    """A rule that says how two labels make a pair."""
 
     code: ClassVar[int]
 
+    @property
+    def models(self) -> Array:
+        """What each weight vector of the model stands for (``model`` below); one entry for one vector."""
+        return np.zeros(1)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of classes that a memory can tell apart; 0 if labels are not classes."""
+        return 0
+
     @abstractmethod
-    def sign(self, y: float, partners: Array) -> Array:
-        """Signs of the pairs of an example labelled ``y`` with partners labelled ``partners``."""
+    def encode(self, y: Array) -> Array:
+        """Labels as the learner holds them, float64; ValueError for those that are none."""
+
+    @abstractmethod
+    def sign(self, y: float, partners: Array, model: float) -> Array:
+        """a of the pairs of an example labelled ``y`` with its partners; 0: the pair does not count."""
+
+    def offset(self, y: float, partners: Array) -> Array:
+        """b."""
+        return np.zeros(len(partners))
 
 
 @dataclass(frozen=True)
 class OppositeClass(Pairs):
-    """Labels -1 and +1; a pair counts when its labels differ, and the positive should score higher (AUC).
+    """Pairs of different classes; the positive should score higher (AUC).
 
-    >>> OppositeClass().sign(+1.0, np.array([-1.0, +1.0]))
+    With more than two classes there is one weight vector for each class against the rest, over one memory.
+
+    Parameters
+    ----------
+    n_classes : 2 takes labels -1 or 0 and +1; K > 2 takes labels 0 ... K - 1.
+
+    >>> OppositeClass().sign(1.0, np.array([0.0, 1.0]), model=1.0)
     array([1., 0.])
     """
 
+    n_classes: int = 2
+
     code = 0
 
-    def sign(self, y: float, partners: Array) -> Array:
-        return np.where(partners == y, 0.0, y)
+    def __post_init__(self) -> None:
+        check_count("n_classes", self.n_classes)
+
+    @property
+    def models(self) -> Array:
+        return np.ones(1) if self.n_classes == 2 else np.arange(self.n_classes, dtype=float)
+
+    @property
+    def n_groups(self) -> int:
+        return self.n_classes
+
+    def encode(self, y: Array) -> Array:
+        known = (-1, 0, 1) if self.n_classes == 2 else range(self.n_classes)
+        strange = np.flatnonzero(~np.isin(y, known))
+        if strange.size:
+            raise ValueError(f"label {y[strange[0]]} at row {strange[0]} is not one of {', '.join(map(str, known))}")
+        return np.asarray(y > 0 if self.n_classes == 2 else y, dtype=float)
+
+    def sign(self, y: float, partners: Array, model: float) -> Array:
+        return np.asarray(float(y == model) - (partners == model))
+
+
+@dataclass(frozen=True)
+class Order(Pairs):
+    """Pairs of different labels, graded or real; the larger label should score higher.
+
+    >>> Order().sign(2.0, np.array([1.0, 2.0, 3.5]), model=0.0)
+    array([ 1.,  0., -1.])
+    """
+
+    code = 1
+
+    def encode(self, y: Array) -> Array:
+        return check_real(y)
+
+    def sign(self, y: float, partners: Array, model: float) -> Array:
+        return np.sign(y - partners)
+
+
+@dataclass(frozen=True)
+class Difference(Pairs):
+    """All pairs; the scores should differ as the labels do: with the square loss, (delta - (y - y'))^2.
+
+    a = 1 and b = 1 - (y - y'), so that (1 - m)^2 is the squared error of the difference.
+
+    >>> Difference().offset(3.0, np.array([1.0]))
+    array([-1.])
+    """
+
+    code = 2
+
+    def encode(self, y: Array) -> Array:
+        return check_real(y)
+
+    def sign(self, y: float, partners: Array, model: float) -> Array:
+        return np.ones(len(partners))
+
+    def offset(self, y: float, partners: Array) -> Array:
+        return 1.0 - (y - partners)
+
+
+def check_real(y: Array) -> Array:
+    """Finite float64 labels, or ValueError naming the row."""
+    strange = np.flatnonzero(~np.isfinite(y))
+    if strange.size:
+        raise ValueError(f"Input y contains NaN or infinity at row {strange[0]}: {y[strange[0]]}")
+    return y.astype(float)
 
 
 @compiled
-def pair_sign(code: int, y: float, partner: float) -> float:
-    """The sign of one pair. Only one code so far: opposite class."""
-    return 0.0 if partner == y else y
+def pair_sign(code: int, y: float, partner: float, model: float) -> float:
+    """a of one pair, for the rule with this code."""
+    if code == 0:
+        return (1.0 if y == model else 0.0) - (1.0 if partner == model else 0.0)
+    if code == 1:
+        return (1.0 if y > partner else 0.0) - (1.0 if y < partner else 0.0)
+    return 1.0
+
+
+@compiled
+def pair_offset(code: int, y: float, partner: float) -> float:
+    """b of one pair, for the rule with this code."""
+    return 1.0 - (y - partner) if code == 2 else 0.0

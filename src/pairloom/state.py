@@ -14,53 +14,92 @@ RECENT = 4096
 """Test-then-train scores kept."""
 
 STEPS, PAIRS, LOSS, WORST, CUT, SKIPPED = range(6)
-"""The tally: steps taken, pairs used, sum of the steps' losses, largest instability, steps cut, steps skipped."""
+"""The tally: weight of the steps taken, pairs used, weighted sum of the steps' losses, largest instability, steps cut,
+steps skipped."""
+
+
+@dataclass
+class Batch:
+    """Rows in order: x, the learner's codes of the labels, weights above 0, and the query each row belongs to."""
+
+    X: Any
+    y: Array
+    weight: Array
+    query: Array
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, rows: slice | Array) -> "Batch":
+        return Batch(self.X[rows], self.y[rows], self.weight[rows], self.query[rows])
+
+    @classmethod
+    def join(cls, batches: "list[Batch]") -> "Batch":
+        """All rows of several batches."""
+        if len(batches) == 1:
+            return batches[0]
+        if hasattr(batches[0].X, "tocsr"):
+            from scipy.sparse import vstack
+
+            X = vstack([batch.X for batch in batches], format="csr")
+        else:
+            X = np.concatenate([batch.X for batch in batches])
+        rest = (np.concatenate([getattr(b, name) for b in batches]) for name in ("y", "weight", "query"))
+        return cls(X, *rest)
+
+    def copy(self) -> "Batch":
+        """Rows that the caller cannot change."""
+        return Batch(self.X.copy(), self.y.copy(), self.weight.copy(), self.query.copy())
 
 
 @dataclass
 class Recent:
-    """The newest scores, each given before its example was learned, with the labels: a ring of fixed size."""
+    """The newest scores, each given before its example was learned, with labels and weights: a ring of fixed size."""
 
-    scores: Array = field(default_factory=lambda: np.zeros(RECENT))
+    scores: Array
     labels: Array = field(default_factory=lambda: np.zeros(RECENT))
+    weights: Array = field(default_factory=lambda: np.zeros(RECENT))
     count: int = 0
 
-    def add(self, scores: Array, labels: Array) -> None:
+    def add(self, scores: Array, batch: Batch) -> None:
         """Keep the newest; the place of a score depends on its row number alone."""
         at = 0
-        while at < len(scores):
+        while at < len(batch):
             place = (self.count + at) % RECENT
-            n = min(RECENT - place, len(scores) - at)
+            n = min(RECENT - place, len(batch) - at)
             self.scores[place : place + n] = scores[at : at + n]
-            self.labels[place : place + n] = labels[at : at + n]
+            self.labels[place : place + n] = batch.y[at : at + n]
+            self.weights[place : place + n] = batch.weight[at : at + n]
             at += n
         self.count += at
 
-    def view(self) -> tuple[Array, Array]:
-        """Scores and labels."""
-        return self.scores[: self.count], self.labels[: self.count]
+    def view(self) -> tuple[Array, Array, Array]:
+        """Scores (n, models), labels and weights."""
+        return self.scores[: self.count], self.labels[: self.count], self.weights[: self.count]
 
 
 @dataclass
 class State:
-    """The state of one pass: copy it, store it, and learning goes on as if nothing had happened."""
+    """The state of one pass: copy it, store it, and learning goes on as if nothing had happened.
+
+    ``w`` and ``w_bar`` have one row per model of the pairs (one row but for more than two classes).
+    """
 
     phi: Any
     memory: MemoryState
     rng: np.random.Generator
     w: Array
     w_bar: Array
+    recent: Recent
     t: int = 0
     tally: Array = field(default_factory=lambda: np.zeros(6))
-    recent: Recent = field(default_factory=Recent)
 
 
 @dataclass
 class Kept:
     """The first rows of the stream, while rules on data are not yet settled."""
 
-    X: Array
-    y: Array
+    batches: list[Batch] = field(default_factory=list)
     count: int = 0
 
 
@@ -74,9 +113,13 @@ def cast(tree: T, old: Any, new: Any) -> T:
 
 
 def nbytes(tree: Any) -> int:
-    """Bytes of all arrays in a dataclass of arrays."""
+    """Bytes of all arrays in a dataclass of arrays; sparse rows count their three arrays."""
     if isinstance(tree, np.ndarray):
         return tree.nbytes
     if is_dataclass(tree):
         return sum(nbytes(getattr(tree, f.name)) for f in fields(tree))
+    if isinstance(tree, list):
+        return sum(map(nbytes, tree))
+    if hasattr(tree, "indptr"):
+        return int(tree.data.nbytes + tree.indices.nbytes + tree.indptr.nbytes)
     return 0

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from pairloom.checks import check_choice, check_number
+from pairloom.checks import check_choice, check_count, check_number
 from pairloom.typing import Array
 
 Form = Literal["explicit", "proximal"]
@@ -69,18 +69,55 @@ class Polynomial(Schedule):
         return np.asarray(self.eta * np.power(np.asarray(t, dtype=float), -self.power))
 
 
-SCHEDULES: dict[str, type[Schedule]] = {s.name: s for s in (Constant, Sqrt, Polynomial)}
+@dataclass(frozen=True)
+class Horizon(Schedule):
+    """eta_t = eta / sqrt(T), constant, for a stream whose length T is known."""
+
+    name = "horizon"
+
+    horizon: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("horizon, the expected length of the stream,", self.horizon)
+
+    def at(self, t: Array) -> Array:
+        return np.full(np.shape(t), self.eta / np.sqrt(self.horizon))
+
+
+SCHEDULES: dict[str, type[Schedule]] = {s.name: s for s in (Constant, Sqrt, Polynomial, Horizon)}
 
 
 @dataclass(frozen=True)
-class L2:
-    """(alpha / 2) ||w||^2, applied to each step w <- keep * w - rate * gradient.
+class Penalty(ABC):
+    """Omega: what a step does to w besides following the gradient.
+
+    w <- project(soft(keep * w - rate * gradient, threshold)), where soft(u, s) = sign(u) max(0, |u| - s) and the
+    projection is onto the ball ||w|| <= bound.
+    """
+
+    @property
+    def bound(self) -> float:
+        """Largest norm of w."""
+        return np.inf
+
+    @abstractmethod
+    def at(self, eta: Array) -> tuple[Array, Array, Array]:
+        """(keep, rate, threshold) for steps ``eta``."""
+
+    def check(self, eta: float) -> None:  # noqa: B027
+        """Raise unless steps up to ``eta`` are possible."""
+
+
+@dataclass(frozen=True)
+class L2(Penalty):
+    """(alpha / 2) ||w||^2.
 
     ``explicit``: keep = 1 - eta alpha, rate = eta, which needs eta alpha < 1.
     ``proximal``: keep = 1 / (1 + eta alpha), rate = eta keep.
 
-    >>> L2(0.5).at(np.array([0.1]))
-    (array([0.95]), array([0.1]))
+    >>> L2(0.5).at(np.array([0.1]))[0]
+    array([0.95])
     """
 
     alpha: float = 0.0
@@ -90,12 +127,54 @@ class L2:
         check_number("alpha", self.alpha, 0)
         check_choice("l2", self.form, Form)
 
-    def at(self, eta: Array) -> tuple[Array, Array]:
-        """(keep, rate) for steps ``eta``."""
+    def at(self, eta: Array) -> tuple[Array, Array, Array]:
         if self.form == "explicit":
-            return 1.0 - eta * self.alpha, eta
+            return 1.0 - eta * self.alpha, eta, np.zeros(np.shape(eta))
+        return ElasticNet(self.alpha).at(eta)
+
+    def check(self, eta: float) -> None:
+        if self.form == "explicit" and eta * self.alpha >= 1:
+            raise ValueError(
+                f"an explicit L2 step needs eta * alpha < 1, got {eta * self.alpha:g}: "
+                "lower eta or alpha, or use l2='proximal'"
+            )
+
+
+@dataclass(frozen=True)
+class ElasticNet(Penalty):
+    """(alpha / 2) ||w||^2 + l1 ||w||_1, by its proximal step: exact zeros in w.
+
+    >>> ElasticNet(0.0, l1=1.0).at(np.array([0.1]))[2]
+    array([0.1])
+    """
+
+    alpha: float = 0.0
+    l1: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_number("alpha", self.alpha, 0)
+        check_number("l1", self.l1, 0)
+
+    def at(self, eta: Array) -> tuple[Array, Array, Array]:
         keep = 1.0 / (1.0 + eta * self.alpha)
-        return keep, eta * keep
+        return keep, eta * keep, eta * self.l1 * keep
+
+
+@dataclass(frozen=True)
+class Ball(Penalty):
+    """The constraint ||w|| <= radius: after each step w <- w min(1, radius / ||w||)."""
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("radius", self.radius, 0, open_low=True)
+
+    @property
+    def bound(self) -> float:
+        return self.radius
+
+    def at(self, eta: Array) -> tuple[Array, Array, Array]:
+        return np.ones(np.shape(eta)), eta, np.zeros(np.shape(eta))
 
 
 def averaging_rate(average: Average, t: Array) -> Array:

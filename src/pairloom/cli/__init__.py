@@ -47,3 +47,21 @@ def demo(
     from pairloom.experiments.demo import run
 
     run(out, seed)
+
+
+@app.command(epilog="Example: [bold]pairloom datasets --data-home ~/libsvm[/bold]")
+def datasets(
+    data_home: Annotated[
+        Path | None, typer.Option(help="A folder of LIBSVM files, looked at first.", exists=True, file_okay=False)
+    ] = None,
+) -> None:
+    """List the data sets that are known by name, and where their files are; reads and downloads nothing.
+
+    Looks in --data-home, in the folder that the environment variable PAIRLOOM_DATA names, and in the user's cache.
+    """
+    from pairloom.cli.datasets import run
+
+    try:
+        run(data_home)
+    except FileNotFoundError as error:
+        raise typer.BadParameter(str(error)) from error

@@ -1,7 +1,7 @@
 """The sequential engine: rows mapped in blocks with BLAS, memory planned and model learned in compiled loops.
 
-The same iterates as ``reference``, in the learner's own dtype. Nothing depends on how rows are cut into blocks,
-to the bit.
+The same iterates as ``reference``, in the learner's own dtype. Nothing depends on how rows are cut into blocks, to
+the bit.
 """
 
 from typing import TYPE_CHECKING
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairloom.compiled import add_rows, compiled, dot, dots, move
-from pairloom.engines.reference import NEGLIGIBLE, STABLE
+from pairloom.engines.reference import LONGEST, STABLE
 from pairloom.losses import loss_slope, loss_value
-from pairloom.pairs import pair_sign
-from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, State
+from pairloom.pairs import pair_offset, pair_sign
+from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
 from pairloom.steps import averaging_rate
 from pairloom.typing import Array
 
@@ -23,62 +23,69 @@ BLOCK_BYTES = 1 << 20
 """Mapped rows are worked on in blocks of about this size, so that they stay in the cache."""
 
 
-def run(learner: "Learner", state: State, X: Array, y: Array) -> Array:
-    """Learn the rows in order; return each row's score by the model before it learned the row."""
-    rows = max(8, BLOCK_BYTES // state.w.nbytes)
-    if len(y) <= rows:
-        return run_block(learner, state, X, y)
-    cuts = range(rows, len(y), rows)
-    blocks = zip(np.split(X, cuts), np.split(y, cuts), strict=True)
-    return np.concatenate([run_block(learner, state, *block) for block in blocks])
+def run(learner: "Learner", state: State, batch: Batch) -> Array:
+    """Learn the rows in order; return each row's scores by the models before they learned the row."""
+    rows = max(8, BLOCK_BYTES // state.w[0].nbytes)
+    if len(batch) <= rows:
+        return run_block(learner, state, batch)
+    starts = range(0, len(batch), rows)
+    return np.concatenate([run_block(learner, state, batch[start : start + rows]) for start in starts])
 
 
-def run_block(learner: "Learner", state: State, X: Array, y: Array) -> Array:
+def run_block(learner: "Learner", state: State, batch: Batch) -> Array:
     """``run`` for rows that are mapped together."""
-    n = len(y)
-    memory, slots = learner.memory, state.memory.slots
+    n = len(batch)
+    memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
     t = np.arange(state.t + 1, state.t + n + 1)
-    Z = learner.features.apply(state.phi, X)
-    U = Z if memory.space == "features" else learner.features.inputs(state.phi, X)
-    plan = memory.plan(state.memory, U, y, state.t + 1, state.rng.random((n, memory.draws)))
-    keep, rate = learner.penalty.at(learner.step.at(t))
-    averaging = learner.average != "last"
-    scores = np.empty(n)
+    Z = learner.features.apply(state.phi, batch.X)
+    U = Z if memory.space == "features" else learner.features.inputs(state.phi, batch.X)
+    plan = memory.plan(state.memory, U, batch.y, batch.weight, state.rng.random((n, memory.draws)))
+    scores = np.empty((n, len(state.w)))
     learn(
-        Z, y, keep, rate, averaging_rate(learner.average, t), averaging,
-        learner.loss.code, bool(np.isfinite(learner.loss.smoothness)), learner.pairs.code,
-        plan.total, plan.start, plan.slot, plan.blend, plan.mass,
-        state.w, state.w_bar, slots.points, slots.labels, slots.mass, state.tally, scores,
+        Z, batch.y, batch.weight, batch.query, step_table(learner, t, batch.weight), learner.penalty.bound,
+        averaging_rate(learner.average, t), learner.average != "last",
+        learner.loss.code, bool(np.isfinite(learner.loss.smoothness)),
+        pairs.code, pairs.models, memory.weighting == "class", memory.joint,
+        plan.start, plan.slot, plan.blend, plan.mass,
+        state.w, state.w_bar, slots.points, slots.labels, slots.queries, slots.mass, state.tally, scores,
     )  # fmt: skip
     state.t += n
     return scores
 
 
+def step_table(learner: "Learner", t: Array, weight: Array) -> Array:
+    """Rows (keep, rate, threshold) of the whole step, then of one of the parts into which a weight is split."""
+    eta = learner.step.at(t) * weight
+    whole = learner.penalty.at(eta)
+    parts = whole if weight.max() <= 1 else learner.penalty.at(eta / np.ceil(weight))
+    return np.array([*whole, *parts])
+
+
 @compiled
 def learn(
-    Z: Array, y: Array, keep: Array, rate: Array, rho: Array, averaging: bool, loss: int, smooth: bool, pairs: int,
-    total: Array, start: Array, slot: Array, blend: Array, new_mass: Array,
-    w: Array, w_bar: Array, points: Array, labels: Array, mass: Array, tally: Array, scores: Array,
+    Z: Array, y: Array, weight: Array, query: Array, steps: Array, bound: float, rho: Array, averaging: bool,
+    loss: int, smooth: bool, pairs: int, models: Array, by_class: bool, joint: bool,
+    start: Array, slot: Array, blend: Array, new_mass: Array,
+    w: Array, w_bar: Array, points: Array, labels: Array, queries: Array, mass: Array, tally: Array, scores: Array,
 ) -> None:  # fmt: skip
     """``reference.step`` over the rows of a block, with the memory's events already planned."""
     partners = np.empty(mass.shape[0], np.int64)
-    q = np.empty(mass.shape[0])
-    v = np.empty_like(w)
+    p, q = np.empty(mass.shape[0]), np.empty(mass.shape[0])
+    v = np.empty_like(w[0])
     for i in range(y.shape[0]):
         z = Z[i]
-        s = dot(w, z)
-        scores[i] = dot(w_bar, z) if averaging else s
-        if total[i] > 0:
-            count = 0
-            for j in range(mass.shape[0]):
-                if mass[j] > 0 and pair_sign(pairs, y[i], labels[j]) != 0:
-                    partners[count] = j
-                    count += 1
-            g = pair_losses(loss, pairs, y[i], s, total[i], w, points, labels, mass, partners[:count], q)
-            combine(v, z, points, partners[:count], q)
-            descend(w, v, g, keep[i], rate[i], smooth, count, tally)
-        if averaging:
-            move(w_bar, w, rho[i])
+        for k in range(models.shape[0]):
+            scores[i, k] = dot(w_bar[k] if averaging else w[k], z)
+            count = find_partners(
+                pairs, models[k], by_class, joint, y[i], query[i], labels, queries, mass, partners, p
+            )  # fmt: skip
+            if count >= 0:
+                descend(
+                    w[k], v, z, y[i], weight[i], steps[:, i], bound, loss, smooth, pairs, models[k],
+                    points, labels, partners[:count], p, q, tally,
+                )  # fmt: skip
+            if averaging:
+                move(w_bar[k], w[k], rho[i])
         for e in range(start[i], start[i + 1]):
             j = slot[e]
             if blend[e] == 1:
@@ -87,24 +94,81 @@ def learn(
                 move(points[j], z, blend[e])
             if blend[e] > 0:
                 labels[j] = y[i]
+                queries[j] = query[i]
             mass[j] = new_mass[e]
 
 
 @compiled
+def find_partners(
+    pairs: int, model: float, by_class: bool, joint: bool, y: float, query: int,
+    labels: Array, queries: Array, mass: Array, partners: Array, p: Array,
+) -> int:  # fmt: skip
+    """``reference.paired``: fills partners and p; -1 where there is nothing to learn from."""
+    count, paired, everything = 0, 0.0, 0.0
+    for j in range(mass.shape[0]):
+        if mass[j] > 0:
+            everything += mass[j]
+            if pair_sign(pairs, y, labels[j], model) != 0 and queries[j] == query:
+                partners[count] = j
+                p[count] = mass[j]
+                paired += mass[j]
+                count += 1
+    total = paired if by_class else everything
+    if total == 0 or (count == 0 and not joint):
+        return -1
+    for k in range(count):
+        p[k] /= total
+    return count
+
+
+@compiled
+def descend(
+    w: Array, v: Array, z: Array, y: float, weight: float, steps: Array, bound: float, loss: int, smooth: bool,
+    pairs: int, model: float, points: Array, labels: Array, partners: Array, p: Array, q: Array, tally: Array,
+) -> None:  # fmt: skip
+    """``reference.descend``."""
+    keep, rate, threshold = steps[0], steps[1], steps[2]
+    parts, part = 1, 0
+    while part < parts:
+        g = pair_losses(loss, pairs, model, y, dot(w, z), w, points, labels, partners, p, q)
+        combine(v, z, points, partners, q)
+        squared_norm = float(dot(v, v))
+        # Not np.isfinite: where sums may be reordered, Numba's version of it lets infinity pass.
+        if not (g + squared_norm < np.inf and rate * rate * squared_norm < LONGEST):
+            tally[SKIPPED] += 1
+            return
+        instability = rate * squared_norm / (2.0 * g) if smooth and g > 0 else 0.0
+        if parts == 1 and weight > 1 and (instability > STABLE or keep <= 0):
+            parts = int(np.ceil(weight))
+            keep, rate, threshold = steps[3], steps[4], steps[5]
+            continue
+        tally[WORST] = max(tally[WORST], instability)
+        length = rate
+        if instability > STABLE:
+            tally[CUT] += 1
+            length = rate / (instability - 1.0)
+        apply_step(w, v, keep, length, threshold, bound)
+        part += 1
+        if part == 1:
+            tally[STEPS] += weight
+            tally[PAIRS] += partners.shape[0]
+            tally[LOSS] += weight * g
+
+
+@compiled
 def pair_losses(
-    loss: int, pairs: int, y: float, s: float, total: float,
-    w: Array, points: Array, labels: Array, mass: Array, partners: Array, q: Array,
+    loss: int, pairs: int, model: float, y: float, s: float,
+    w: Array, points: Array, labels: Array, partners: Array, p: Array, q: Array,
 ) -> float:  # fmt: skip
-    """sum_j p_j l(a_j delta_j); fills q_j = -p_j a_j l'(a_j delta_j)."""
+    """g = sum_j p_j l(m_j); fills q_j = -p_j a_j l'(m_j)."""
     dots(w, points, partners, q)
     g = 0.0
     for k in range(partners.shape[0]):
-        j = partners[k]
-        a = pair_sign(pairs, y, labels[j])
-        margin = a * (s - q[k])
-        p = mass[j] / total
-        g += p * loss_value(loss, margin)
-        q[k] = -p * a * loss_slope(loss, margin)
+        label = labels[partners[k]]
+        a = pair_sign(pairs, y, label, model)
+        margin = a * (s - q[k]) + pair_offset(pairs, y, label)
+        g += p[k] * loss_value(loss, margin)
+        q[k] = -p[k] * a * loss_slope(loss, margin)
     return g
 
 
@@ -121,23 +185,19 @@ def combine(v: Array, z: Array, points: Array, partners: Array, q: Array) -> Non
 
 
 @compiled
-def descend(w: Array, v: Array, g: float, keep: float, rate: float, smooth: bool, count: int, tally: Array) -> None:
-    """w <- keep w - rate v, cut where the step would be unstable: ``reference.descend``."""
-    squared_norm = float(dot(v, v))
-    # Not np.isfinite: where sums may be reordered, Numba's version of it lets infinity pass.
-    if not g + squared_norm < np.inf:
-        tally[SKIPPED] += 1
-        return
-    if g > NEGLIGIBLE and smooth:
-        instability = rate * squared_norm / (2.0 * g)
-        tally[WORST] = max(tally[WORST], instability)
-        if instability > STABLE:
-            tally[CUT] += 1
-            rate = 2.0 * g / squared_norm
-    keep = w.dtype.type(keep)
-    rate = w.dtype.type(rate)
-    for c in range(w.shape[0]):
-        w[c] = keep * w[c] - rate * v[c]
-    tally[STEPS] += 1
-    tally[PAIRS] += count
-    tally[LOSS] += g
+def apply_step(w: Array, v: Array, keep: float, rate: float, threshold: float, bound: float) -> None:
+    """w <- project(soft(keep w - rate v, threshold))."""
+    kind = w.dtype.type
+    a, c = kind(keep), kind(rate)
+    for i in range(w.shape[0]):
+        w[i] = a * w[i] - c * v[i]
+    if threshold > 0:
+        s = kind(threshold)
+        for i in range(w.shape[0]):
+            w[i] = np.sign(w[i]) * max(kind(0), abs(w[i]) - s)
+    if bound < np.inf:
+        norm = np.sqrt(float(dot(w, w)))
+        if norm > bound:
+            a = kind(bound / norm)
+            for i in range(w.shape[0]):
+                w[i] *= a

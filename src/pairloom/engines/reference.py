@@ -1,23 +1,23 @@
 """The specification in code: one example at a time, NumPy, float64, no tricks.
 
     z = phi(x_t)
-    delta_j = <w, z> - <w, B_j>,  p_j = mass_j / total          for the partners j of y_t
-    g = sum_j p_j l(a_j delta_j)
-    v = sum_j p_j a_j l'(a_j delta_j) (z - B_j)
-    w <- keep w - rate v
+    delta_j = <w, z> - <w, B_j>,  m_j = a_j delta_j + b_j,  p_j = mass_j / total     for the partners j of y_t
+    g = sum_j p_j l(m_j)
+    v = sum_j p_j a_j l'(m_j) (z - B_j)
+    w <- keep w - rate v, then the penalty's threshold and ball
     the memory takes in (z, y_t)
 
 Every other engine is tested against this one. Do not make it fast.
 """
 
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairloom.losses import Loss
-from pairloom.memory import Slots
+from pairloom.memory import Example, Memory, Slots
 from pairloom.pairs import Pairs
-from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, State
+from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
 from pairloom.steps import averaging_rate
 from pairloom.typing import Array
 
@@ -27,66 +27,89 @@ if TYPE_CHECKING:
 STABLE = 2.0
 """A step of a smooth loss raises the very loss it descends when rate * curvature passes 2."""
 
-NEGLIGIBLE = 1e-10
-"""Below this a loss may be rounding only, and says nothing about its curvature."""
+LONGEST = 1e30
+"""A step with a squared length beyond this overflows float32 when its numbers are squared: it is skipped."""
 
 
-def run(learner: "Learner", state: State, X: Array, y: Array) -> Array:
-    """Learn the rows in order; return each row's score by the model before it learned the row."""
-    scores = np.empty(len(y))
-    for i in range(len(y)):
-        scores[i] = step(learner, state, X[i], float(y[i]))
-    return scores
+def run(learner: "Learner", state: State, batch: Batch) -> Array:
+    """Learn the rows in order; return each row's scores by the models before they learned the row."""
+    return np.array([step(learner, state, batch[i : i + 1]) for i in range(len(batch))])
 
 
-def step(learner: "Learner", state: State, x: Array, y: float) -> float:
+def step(learner: "Learner", state: State, row: Batch) -> Array:
     """Learn one row."""
     state.t += 1
-    z = learner.features.apply(state.phi, x[None, :])[0]
-    u = z if learner.memory.space == "features" else learner.features.inputs(state.phi, x[None, :])[0]
-    score = float((state.w if learner.average == "last" else state.w_bar) @ z)
+    z = learner.features.apply(state.phi, row.X)[0]
+    u = z if learner.memory.space == "features" else learner.features.inputs(state.phi, row.X)[0]
+    draws = state.rng.random(learner.memory.draws)
+    example = Example(z, u, float(row.y[0]), float(row.weight[0]), int(row.query[0]), draws)
+    scores = (state.w if learner.average == "last" else state.w_bar) @ z
 
-    total = learner.memory.total(state.memory, y, state.t)
-    if total > 0:
-        descend(learner, state, z, y, total)
-
+    for k in range(len(state.w)):
+        descend(learner, state, k, example)
     rho = averaging_rate(learner.average, np.asarray(state.t))
     state.w_bar += rho * (state.w - state.w_bar)
 
-    learner.memory.observe(state.memory, z, u, y, state.rng.random(learner.memory.draws))
-    return score
+    learner.memory.observe(state.memory, example)
+    return np.asarray(scores)
 
 
-def descend(learner: "Learner", state: State, z: Array, y: float, total: float) -> None:
-    """One gradient step on the weighted pair loss of the newest example."""
-    g, v, n_pairs = gradient(learner.loss, learner.pairs, state.w, z, y, state.memory.slots, total)
-    keep, rate = map(float, learner.penalty.at(learner.step.at(np.asarray(state.t))))
-    squared_norm = float(v @ v)
-    if not np.isfinite(g + squared_norm):
-        state.tally[SKIPPED] += 1
+def descend(learner: "Learner", state: State, k: int, example: Example) -> None:
+    """One gradient step of model k on the weighted pair loss of the newest example."""
+    partners, weights = paired(learner.memory, learner.pairs, state.memory.slots, example, learner.pairs.models[k])
+    if weights is None:
         return
-    if g > NEGLIGIBLE and np.isfinite(learner.loss.smoothness):
+    eta = learner.step.at(np.asarray(state.t)) * example.weight
+    parts, part = 1, 0
+    while part < parts:
+        g, v = gradient(learner, state.memory.slots, state.w[k], k, example, partners, weights)
+        keep, rate, threshold = map(float, learner.penalty.at(eta / parts))
+        squared_norm = float(v @ v)
+        if not (g + squared_norm < np.inf and rate * rate * squared_norm < LONGEST):
+            state.tally[SKIPPED] += 1
+            return
         # ||v||^2 / (2 g) is a lower bound of the curvature along v, exact for one pair and the square loss.
-        # At rate = 2 g / ||v||^2 a step never moves away from a model that ranks these pairs without loss.
-        instability = rate * squared_norm / (2.0 * g)
+        smooth = g > 0 and np.isfinite(learner.loss.smoothness)
+        instability = rate * squared_norm / (2.0 * g) if smooth else 0.0
+        if parts == 1 and example.weight > 1 and (instability > STABLE or keep <= 0):
+            parts = ceil(example.weight)
+            continue
         state.tally[WORST] = max(state.tally[WORST], instability)
         if instability > STABLE:
+            # Continuous in the step, and towards 2 g / ||v||^2, with which a step never moves away from a model that
+            # ranks these pairs without loss.
             state.tally[CUT] += 1
-            rate = 2.0 * g / squared_norm
-    state.w[:] = keep * state.w - rate * v
-    state.tally[STEPS] += 1
-    state.tally[PAIRS] += n_pairs
-    state.tally[LOSS] += g
+            rate /= instability - 1.0
+        u = keep * state.w[k] - rate * v
+        u = np.sign(u) * np.maximum(0.0, np.abs(u) - threshold)
+        norm = np.sqrt(u @ u)
+        state.w[k] = u if norm <= learner.penalty.bound else u * (learner.penalty.bound / norm)
+        part += 1
+        if part == 1:
+            state.tally[STEPS] += example.weight
+            state.tally[PAIRS] += len(partners)
+            state.tally[LOSS] += example.weight * g
+
+
+def paired(memory: Memory, pairs: Pairs, slots: Slots, example: Example, model: float) -> tuple[Array, Array | None]:
+    """The slots that make pairs with an example, and their weights p_j; None where there is nothing to learn from."""
+    sign = pairs.sign(example.y, slots.labels, model)
+    partners = np.flatnonzero((slots.mass > 0) & (sign != 0) & (slots.queries == example.query))
+    mass = slots.mass[partners]
+    total = mass.sum() if memory.weighting == "class" else slots.mass.sum()
+    # Where classes share slots, a row without a partner still shrinks the weights.
+    if total == 0 or (len(partners) == 0 and not memory.joint):
+        return partners, None
+    return partners, mass / total
 
 
 def gradient(
-    loss: Loss, pairs: Pairs, w: Array, z: Array, y: float, slots: Slots, total: float
-) -> tuple[float, Array, int]:
-    """Loss g, gradient v and number of pairs of an example against the slots."""
-    sign = pairs.sign(y, slots.labels)
-    partners = np.flatnonzero((slots.mass > 0) & (sign != 0))
-    B, a, p = slots.points[partners], sign[partners], slots.mass[partners] / total
-    delta = w @ z - B @ w
-    g = float(p @ loss.value(a * delta))
-    q = p * a * loss.derivative(a * delta)
-    return g, q.sum() * z - q @ B, len(partners)
+    learner: "Learner", slots: Slots, w: Array, k: int, example: Example, partners: Array, p: Array
+) -> tuple[float, Array]:
+    """Loss g and gradient v of an example against its partners."""
+    B, labels = slots.points[partners], slots.labels[partners]
+    a = learner.pairs.sign(example.y, labels, learner.pairs.models[k])
+    margin = a * (w @ example.z - B @ w) + learner.pairs.offset(example.y, labels)
+    g = float(p @ learner.loss.value(margin))
+    q = p * a * learner.loss.derivative(margin)
+    return g, q.sum() * example.z - q @ B

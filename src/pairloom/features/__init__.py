@@ -3,6 +3,19 @@
 from pairloom.features.base import FeatureMap
 from pairloom.features.fourier import RandomFourier
 from pairloom.features.identity import Identity
-from pairloom.features.kernels import Gaussian, Kernel
+from pairloom.features.kernels import KERNELS, Cauchy, Gaussian, Kernel, Laplace, Matern32, Matern52
+from pairloom.features.orthogonal import OrthogonalFourier
 
-__all__ = ["FeatureMap", "Gaussian", "Identity", "Kernel", "RandomFourier"]
+__all__ = [
+    "KERNELS",
+    "Cauchy",
+    "FeatureMap",
+    "Gaussian",
+    "Identity",
+    "Kernel",
+    "Laplace",
+    "Matern32",
+    "Matern52",
+    "OrthogonalFourier",
+    "RandomFourier",
+]

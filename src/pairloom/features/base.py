@@ -15,7 +15,8 @@ class FeatureMap(ABC):
     """A map phi: R^d -> R^D, fixed before the first step and never changed by learning.
 
     A map is a frozen rule. ``fix`` turns it into a state of plain arrays, with the first rows of the stream in
-    hand if the rule speaks of data (``needs_data``); ``apply`` maps rows with that state.
+    hand if the rule speaks of data (``needs_data``); ``apply`` maps rows with that state. Rows are a dense array or
+    CSR; CSR rows are never made dense in the input space.
     """
 
     scale: Scaling = field(default=None, kw_only=True)
@@ -38,9 +39,13 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def apply(self, state: Any, X: Array) -> Array:
-        """phi(X), a new C-contiguous array of X's dtype. A row's bits do not depend on the other rows."""
+        """phi(X), a new C-contiguous array of X's dtype (CSR only where phi is linear and X is CSR).
+
+        A row's bits do not depend on the other rows.
+        """
 
     def inputs(self, state: Any, X: Array) -> Array:
-        """The scaled inputs, the other space in which examples may be clustered."""
+        """The scaled inputs, the other space in which examples may be clustered; CSR stays CSR, not centred."""
         scaler: Scaler = state.scaler
-        return scaler.apply(X)
+        scaled: Array = scaler.apply(X)
+        return scaled

@@ -1,6 +1,7 @@
 """Random Fourier features."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from pairloom.checks import check_count
 from pairloom.features.base import FeatureMap
 from pairloom.features.kernels import Gaussian, Kernel
 from pairloom.features.scaling import Scaler, fit_scaler
+from pairloom.features.sparse import is_sparse
 from pairloom.typing import Array
 
 
@@ -34,7 +36,7 @@ class RandomFourier(FeatureMap):
     kernel : the kernel, with its width rule.
     scale : scaling of the input columns, folded into the frequencies (centring becomes an offset after the projection).
 
-    Cost: d D flops and D/2 sines and cosines per row; d D/2 numbers.
+    Cost: d D flops (CSR: D per stored entry) and D/2 sines and cosines per row; d D/2 numbers.
 
     Reference: Rahimi and Recht, Random Features for Large-Scale Kernel Machines, NIPS 2007.
 
@@ -50,6 +52,8 @@ class RandomFourier(FeatureMap):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("n_components", self.n_components)
+        if not isinstance(self.kernel, Kernel):
+            raise ValueError(f"kernel must be a Kernel, such as Gaussian('median'); got {self.kernel!r}")
 
     @property
     def needs_data(self) -> bool:
@@ -61,33 +65,53 @@ class RandomFourier(FeatureMap):
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> FourierState:
         scaler = fit_scaler(self.scale, n_features, rows)
         gamma = self.kernel.width(n_features, None if rows is None else scaler.apply(rows))
-        q = self.kernel.frequencies(gamma, n_features, self.n_outputs(n_features) // 2, rng)
-        return FourierState(scaler, gamma, q / scaler.scale[:, None], (scaler.shift / scaler.scale) @ q)
+        q = self._frequencies(gamma, n_features, self.n_outputs(n_features) // 2, rng)
+        offset = (scaler.shift / scaler.scale) @ q
+        # In place: with very many columns the frequencies are all the memory there is.
+        q /= scaler.scale[:, None]
+        return FourierState(scaler, gamma, q, offset)
+
+    def _frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
+        return self.kernel.frequencies(gamma, n_features, count, rng)
 
     def apply(self, state: FourierState, X: Array) -> Array:
         angles = project(X, state.projection)
         if self.scale is not None:
             angles -= state.offset
         half = angles.shape[1]
-        Z = np.empty((len(X), 2 * half), dtype=angles.dtype)
+        Z = np.empty((len(angles), 2 * half), dtype=angles.dtype)
         np.cos(angles, out=Z[:, :half])
         np.sin(angles, out=Z[:, half:])
         Z *= np.sqrt(1.0 / half, dtype=Z.dtype)
         return Z
 
 
-def project(X: Array, Q: Array) -> Array:
-    """X @ Q, with the same bits for a row however the rows are cut into calls.
+ROWS = 8
+"""Rows of a product."""
 
-    BLAS picks its code path by the shape of a product, and the paths differ in the last bit. So every product has
-    one shape, (rows, d) x (d, m), a function of Q alone: the rows are padded with zeros to whole blocks.
+ONE_THREAD = 1 << 18
+"""Multiplications below which BLAS never starts a second thread."""
+
+
+def project(X: Any, Q: Array) -> Array:
+    """X @ Q, with the same bits for a row however the rows are cut into calls; X may be CSR.
+
+    BLAS picks its code path by the shape of a product and the number of threads, and the paths differ in the last bit.
+    So every product has one shape, a function of Q alone, small enough for one thread: 8 rows, padded with zeros, by
+    a block of columns of Q. This is also as fast as one large product. SciPy's CSR product adds up the rows of Q that
+    one row of X names, in order, and is safe as it is.
     """
+    if is_sparse(X):
+        return np.ascontiguousarray(X.tocsr().astype(Q.dtype, copy=False) @ Q)
     d, m = Q.shape
-    # Small products have a fast path of their own; beyond it, more rows make better use of the cache.
-    rows = 8 if 8 * d * m <= 1_000_000 else 16
     n = len(X)
-    blocks = -(-n // rows)
-    padded = np.zeros((blocks * rows, d), dtype=Q.dtype)
-    padded[:n] = X
-    product: Array = np.matmul(padded.reshape(blocks, rows, d), Q).reshape(blocks * rows, m)[:n]
-    return product
+    blocks = -(-n // ROWS)
+    padded = np.zeros((blocks, ROWS, d), dtype=Q.dtype)
+    padded.reshape(blocks * ROWS, d)[:n] = X
+    columns = max(16, ONE_THREAD // (ROWS * d) // 16 * 16)
+    if columns >= m:
+        return np.asarray(np.matmul(padded, Q).reshape(blocks * ROWS, m)[:n])
+    product = np.empty((blocks, ROWS, m), dtype=Q.dtype)
+    for start in range(0, m, columns):
+        np.matmul(padded, Q[:, start : start + columns], out=product[:, :, start : start + columns])
+    return product.reshape(blocks * ROWS, m)[:n]

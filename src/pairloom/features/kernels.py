@@ -1,12 +1,14 @@
-"""Shift-invariant kernels: their width rules and the law of their random frequencies."""
+"""Shift-invariant kernels: their width rules, their matrices, and the laws of their random frequencies."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pairloom.features.distances import coordinate_sums, squared_distances
+from pairloom.features.sparse import scale_columns
 from pairloom.typing import Array
 
 Gamma = float | Sequence[float] | Literal["paper", "median"]
@@ -18,9 +20,14 @@ MEDIAN_ROWS = 512
 class Kernel(ABC):
     """A kernel k(x - x') with width parameter gamma: a number, one number per column, or a rule.
 
-    ``"paper"`` is 1 / (2 d). ``"median"`` is one over the median squared distance between two rows of the start
-    of the stream.
+    ``"paper"`` is 1 / (2 d), for every kernel. ``"median"`` is one over the kernel's own median distance between
+    two rows of the start of the stream, so that k is about 1/e there: the squared distance where gamma multiplies
+    it (Gaussian, Matern), the L1 distance (Laplace), the distance (Cauchy).
     """
+
+    name: ClassVar[str]
+    isotropic: ClassVar[bool]
+    """Whether k depends on the Euclidean length of (gamma-scaled) x - x' alone."""
 
     gamma: Gamma = "paper"
 
@@ -36,12 +43,11 @@ class Kernel(ABC):
         object.__setattr__(self, "gamma", gamma.item() if gamma.ndim == 0 else tuple(gamma.tolist()))
 
     def width(self, n_features: int, rows: Array | None) -> Array:
-        """gamma as a number (0-d), or as an array of length d."""
+        """gamma as a number (0-d), or as an array of length d; ``rows`` may be CSR."""
         if self.gamma == "paper" or (self.gamma == "median" and rows is None):
             return np.asarray(0.5 / n_features)
         if self.gamma == "median":
-            assert rows is not None
-            distance = median_squared_distance(rows)
+            distance = self.typical_distance(rows)
             return np.asarray(1.0 / distance if distance > 0 else 0.5 / n_features)
         gamma = np.asarray(self.gamma, dtype=float)
         if gamma.ndim and gamma.size != n_features:
@@ -49,47 +55,210 @@ class Kernel(ABC):
         return gamma
 
     @abstractmethod
-    def frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
-        """``count`` random frequencies as columns of a (d, count) array."""
+    def typical_distance(self, rows: Any) -> float:
+        """Median distance between two rows, in units of 1 / gamma; 0 if all are equal."""
 
     @abstractmethod
-    def __call__(self, gamma: Array, X: Array, Y: Array) -> Array:
-        """The kernel matrix between the rows of X and of Y."""
+    def frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
+        """``count`` random frequencies as columns of a (d, count) array; the first do not depend on ``count``."""
+
+    @abstractmethod
+    def __call__(self, gamma: Array, X: Any, Y: Any) -> Array:
+        """The kernel matrix between the rows of X and of Y, dense or CSR, in float64."""
 
 
 @dataclass(frozen=True)
-class Gaussian(Kernel):
-    """k(x, x') = exp(-sum_i gamma_i (x_i - x'_i)^2), with frequencies q ~ N(0, 2 diag(gamma)).
+class Isotropic(Kernel):
+    """A function of r^2 = sum_i gamma_i (x_i - x'_i)^2.
 
-    >>> Gaussian(0.5)(np.asarray(0.5), np.array([[0.0]]), np.array([[2.0]])).round(4)
+    The frequencies are q = sqrt(2 gamma) g / sqrt(c / (2 nu)), with g ~ N(0, I) and one c ~ chi^2_{2 nu} each; for
+    the Gaussian, nu = infinity, there is no c.
+
+    Cost of the matrix: n m d flops (CSR: one sparse product).
+    """
+
+    isotropic: ClassVar[bool] = True
+    two_nu: ClassVar[int] = 0
+    """Degrees of freedom of c; 0: no c."""
+
+    def typical_distance(self, rows: Any) -> float:
+        return median_squared_distance(rows)
+
+    def frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
+        return self.from_normals(gamma, rng.standard_normal((count, n_features + self.two_nu)))
+
+    def from_normals(self, gamma: Array, normals: Array) -> Array:
+        """The frequencies made of standard normal rows: d numbers for g, then 2 nu whose squares sum to c."""
+        d = normals.shape[1] - self.two_nu
+        q = np.sqrt(2.0 * gamma) * normals[:, :d]
+        if self.two_nu:
+            q /= np.sqrt(np.square(normals[:, d:]).mean(axis=1, keepdims=True))
+        return np.ascontiguousarray(q.T)
+
+    def __call__(self, gamma: Array, X: Any, Y: Any) -> Array:
+        root = np.sqrt(gamma)
+        return self.profile(squared_distances(scale_columns(X, root), scale_columns(Y, root)))
+
+    @staticmethod
+    @abstractmethod
+    def profile(r2: Array) -> Array:
+        """k as a function of r^2."""
+
+
+@dataclass(frozen=True)
+class Gaussian(Isotropic):
+    """k = exp(-r^2), with r^2 = sum_i gamma_i (x_i - x'_i)^2; frequencies q ~ N(0, 2 diag(gamma)).
+
+    >>> Gaussian()(np.asarray(0.5), np.array([[0.0]]), np.array([[2.0]])).round(4)
     array([[0.1353]])
     """
 
+    name: ClassVar[str] = "gaussian"
+
+    @staticmethod
+    def profile(r2: Array) -> Array:
+        return np.asarray(np.exp(-r2))
+
+
+@dataclass(frozen=True)
+class Matern32(Isotropic):
+    """k = (1 + s) exp(-s), s = sqrt(6) r, with r^2 = sum_i gamma_i (x_i - x'_i)^2: Matern of smoothness 3/2.
+
+    The length scale is 1 / sqrt(2 gamma), the Gaussian's. Frequencies are Student t with 3 degrees of freedom:
+    the rougher the kernel, the heavier their tail.
+
+    Reference: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 4.2.1.
+
+    >>> Matern32()(np.asarray(0.5), np.array([[0.0]]), np.array([[2.0]])).round(4)
+    array([[0.1397]])
+    """
+
+    name: ClassVar[str] = "matern32"
+    two_nu: ClassVar[int] = 3
+
+    @staticmethod
+    def profile(r2: Array) -> Array:
+        s = np.sqrt(6.0 * r2)
+        return np.asarray((1.0 + s) * np.exp(-s))
+
+
+@dataclass(frozen=True)
+class Matern52(Isotropic):
+    """k = (1 + s + s^2 / 3) exp(-s), s = sqrt(10) r, with r^2 = sum_i gamma_i (x_i - x'_i)^2: smoothness 5/2.
+
+    The length scale is 1 / sqrt(2 gamma), the Gaussian's. Frequencies are Student t with 5 degrees of freedom.
+
+    Reference: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 4.2.1.
+
+    >>> Matern52()(np.asarray(0.5), np.array([[0.0]]), np.array([[2.0]])).round(4)
+    array([[0.1387]])
+    """
+
+    name: ClassVar[str] = "matern52"
+    two_nu: ClassVar[int] = 5
+
+    @staticmethod
+    def profile(r2: Array) -> Array:
+        s = np.sqrt(10.0 * r2)
+        return np.asarray((1.0 + s + s * s / 3.0) * np.exp(-s))
+
+
+@dataclass(frozen=True)
+class Product(Kernel):
+    """A product over the columns, exp(-sum_i f(u_i)), with u_i = gamma_i (x_i - x'_i): gamma is one over a length.
+
+    Cost of the matrix: n m d evaluations of f (CSR: n times the stored entries of Y).
+    """
+
+    isotropic: ClassVar[bool] = False
+
+    def __call__(self, gamma: Array, X: Any, Y: Any) -> Array:
+        sums = coordinate_sums(scale_columns(X, gamma), scale_columns(Y, gamma), self.term)
+        return np.asarray(np.exp(-sums))
+
     def frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
-        q = np.sqrt(2.0 * gamma) * rng.standard_normal((count, n_features))
-        return np.ascontiguousarray(q.T)
+        return np.ascontiguousarray((gamma * self.draw(rng, (count, n_features))).T)
 
-    def __call__(self, gamma: Array, X: Array, Y: Array) -> Array:
-        root = np.sqrt(gamma)
-        return np.asarray(np.exp(-squared_distances(X * root, Y * root)))
+    @staticmethod
+    @abstractmethod
+    def term(u: Array) -> Array:
+        """f: even, 0 at 0."""
 
-
-def squared_distances(X: Array, Y: Array) -> Array:
-    """||x - y||^2 between all rows, in float64; the common mean is taken out first, against cancellation."""
-    center = np.mean(X, axis=0, dtype=float)
-    X, Y = X - center, Y - center
-    squares = np.square(X).sum(axis=1)[:, None] + np.square(Y).sum(axis=1)[None, :]
-    return np.asarray(np.maximum(squares - 2.0 * (X @ Y.T), 0.0))
+    @staticmethod
+    @abstractmethod
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+        """Coordinates of frequencies for gamma = 1."""
 
 
-def median_squared_distance(rows: Array) -> float:
-    """Median squared distance between two of at most 512 evenly spaced rows; 0 if all are equal.
+@dataclass(frozen=True)
+class Laplace(Product):
+    """k = exp(-sum_i gamma_i |x_i - x'_i|); the coordinates of q are Cauchy with scale gamma.
+
+    Reference: Rahimi and Recht, Random Features for Large-Scale Kernel Machines, NIPS 2007, figure 1.
+
+    >>> Laplace()(np.asarray(0.5), np.array([[0.0]]), np.array([[2.0]])).round(4)
+    array([[0.3679]])
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    def typical_distance(self, rows: Any) -> float:
+        return median_distance(rows, lambda X, Y: coordinate_sums(X, Y, np.abs))
+
+    @staticmethod
+    def term(u: Array) -> Array:
+        return np.abs(u)
+
+    @staticmethod
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+        return rng.standard_cauchy(shape)
+
+
+@dataclass(frozen=True)
+class Cauchy(Product):
+    """k = prod_i 1 / (1 + gamma_i^2 (x_i - x'_i)^2); the coordinates of q are Laplace with scale gamma.
+
+    With many columns, exp(-gamma^2 ||x - x'||^2) nearly: ``"paper"`` = 1 / (2 d) is then far wider than it is for
+    the Gaussian, where gamma is not squared; ``"median"`` is as wide as the Gaussian's.
+
+    Reference: Rahimi and Recht, Random Features for Large-Scale Kernel Machines, NIPS 2007, figure 1.
+
+    >>> Cauchy()(np.asarray(0.5), np.array([[0.0]]), np.array([[2.0]])).round(4)
+    array([[0.5]])
+    """
+
+    name: ClassVar[str] = "cauchy"
+
+    def typical_distance(self, rows: Any) -> float:
+        return float(np.sqrt(median_squared_distance(rows)))
+
+    @staticmethod
+    def term(u: Array) -> Array:
+        return np.asarray(np.log1p(np.square(u)))
+
+    @staticmethod
+    def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+        return rng.laplace(size=shape)
+
+
+KERNELS: dict[str, type[Kernel]] = {kernel.name: kernel for kernel in (Gaussian, Laplace, Cauchy, Matern32, Matern52)}
+"""Kernels by name."""
+
+
+def median_distance(rows: Any, distances: Callable[[Any, Any], Array]) -> float:
+    """Median distance between two of at most 512 evenly spaced rows, dense or CSR; 0 if all are equal.
 
     Where most pairs are duplicates the median is 0 and says nothing: then the mean.
     """
-    take = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MEDIAN_ROWS)).astype(int))
-    distances = squared_distances(rows[take], rows[take])[np.triu_indices(len(take), 1)]
-    if distances.size == 0:
+    n = rows.shape[0]
+    take = np.unique(np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int))
+    pairs = distances(rows[take], rows[take])[np.triu_indices(len(take), 1)]
+    if pairs.size == 0:
         return 0.0
-    median, largest = float(np.median(distances)), float(distances.max())
-    return median if median > 1e-12 * largest else float(distances.mean())
+    median, largest = float(np.median(pairs)), float(pairs.max())
+    return median if median > 1e-12 * largest else float(pairs.mean())
+
+
+def median_squared_distance(rows: Any) -> float:
+    """``median_distance`` of squared distances."""
+    return median_distance(rows, squared_distances)

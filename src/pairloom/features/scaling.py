@@ -1,11 +1,12 @@
 """Scaling of the input columns, fixed on the first rows of the stream."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from pairloom.checks import check_choice
+from pairloom.features.sparse import as_csr, column_moments, column_range, is_sparse, scale_columns
 from pairloom.typing import Array
 
 Rule = Literal["standard", "maxabs", "minmax"]
@@ -25,27 +26,40 @@ class Scaler:
     shift: Array
     scale: Array
 
-    def apply(self, X: Array) -> Array:
-        """Scaled rows, a new array."""
+    def apply(self, X: Any) -> Any:
+        """Scaled rows, a new array.
+
+        CSR rows are divided by the scale and stay CSR: taking the shift out would make them dense. It is the same
+        for all rows, so no pair, no distance and no order of scores sees it.
+        """
+        if is_sparse(X):
+            return scale_columns(X, 1.0 / self.scale)
         return np.ascontiguousarray((X - self.shift) / self.scale)
 
 
-def fit_scaler(rule: Scaling, n_features: int, rows: Array | None) -> Scaler:
-    """The scaler of ``rule`` on ``rows``; a constant column keeps scale 1.
+def fit_scaler(rule: Scaling, n_features: int, rows: Any) -> Scaler:
+    """The scaler of ``rule`` on ``rows``, dense or CSR; a constant column keeps scale 1.
 
     ``standard``: mean 0, deviation 1. ``maxabs``: into [-1, 1], zero stays zero. ``minmax``: onto [-1, 1].
+    The zeros that CSR rows do not store count as any other value.
     """
-    shift, scale = np.zeros(n_features), np.ones(n_features)
     if rule is None or rows is None:
-        return Scaler(shift, scale)
-    X = np.asarray(rows, dtype=float)
-    low, high = X.min(axis=0), X.max(axis=0)
+        return Scaler(np.zeros(n_features), np.ones(n_features))
+    low, high, mean, deviation = _statistics(rows)
+    shift, scale = np.zeros(n_features), np.maximum(np.abs(low), np.abs(high))
     if rule == "standard":
-        shift, scale = X.mean(axis=0), X.std(axis=0)
-    elif rule == "maxabs":
-        scale = np.maximum(np.abs(low), np.abs(high))
-    else:
+        shift, scale = mean, deviation
+    elif rule == "minmax":
         shift, scale = low + (high - low) / 2, (high - low) / 2
     # A constant column has a deviation of rounding errors, not exactly 0.
     flat = (low == high) if rule != "maxabs" else (scale == 0)
     return Scaler(shift, np.where(flat, 1.0, scale))
+
+
+def _statistics(rows: Any) -> tuple[Array, Array, Array, Array]:
+    """Minimum, maximum, mean and standard deviation of each column."""
+    if is_sparse(rows):
+        X = as_csr(rows)
+        return *column_range(X), *column_moments(X)
+    X = np.asarray(rows, dtype=float)
+    return X.min(axis=0), X.max(axis=0), X.mean(axis=0), X.std(axis=0)

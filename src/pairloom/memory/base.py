@@ -1,8 +1,8 @@
 """The contract of a memory.
 
-What a memory keeps never depends on the model. So it is told twice: ``observe`` is the specification, one example at a
-time, in NumPy; ``plan`` runs the same rule over a block of rows ahead of the model and writes down what happens
-to which slot, so that one compiled loop serves every memory.
+What a memory keeps never depends on the model. So it is told twice: ``observe`` is the specification, one example at
+a time, in NumPy; ``plan`` runs the same rule over a block of rows ahead of the model and writes down what happens to
+which slot, so that one compiled loop serves every memory.
 """
 
 from abc import ABC, abstractmethod
@@ -14,30 +14,45 @@ import numpy as np
 from pairloom.typing import Array
 
 Space = Literal["features", "input"]
+Normalization = Literal["class", "history"]
 
 
 @dataclass
 class Slots:
-    """The buffer: ``points`` (S, D), their ``labels``, and the ``mass`` of history each stands for (0: empty)."""
+    """The buffer: ``points`` (S, D), their ``labels`` and ``queries``, and the ``mass`` each stands for (0: empty)."""
 
     points: Array
     labels: Array
+    queries: Array
     mass: Array
 
     @classmethod
     def empty(cls, count: int, dim: int, dtype: np.dtype) -> "Slots":
         """``count`` empty slots."""
-        return cls(np.zeros((count, dim), dtype), np.zeros(count), np.zeros(count))
+        return cls(np.zeros((count, dim), dtype), np.zeros(count), np.zeros(count, np.int64), np.zeros(count))
 
-    def write(self, slot: int, z: Array, y: float, blend: float, mass: float) -> None:
-        """Move the point by ``blend`` towards z (1: replace it; 0: only the mass changes)."""
+    def write(self, slot: int, example: "Example", blend: float, mass: float) -> None:
+        """Move the point by ``blend`` towards the example (1: replace it; 0: only the mass changes)."""
         if blend == 1:
-            self.points[slot] = z
+            self.points[slot] = example.z
         elif blend > 0:
-            self.points[slot] += blend * (z - self.points[slot])
+            self.points[slot] += blend * (example.z - self.points[slot])
         if blend > 0:
-            self.labels[slot] = y
+            self.labels[slot] = example.y
+            self.queries[slot] = example.query
         self.mass[slot] = mass
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row: z = phi(x), the point u by which it is clustered, its label, weight and query, and random numbers."""
+
+    z: Array
+    u: Array
+    y: float
+    weight: float
+    query: int
+    draws: Array
 
 
 @dataclass
@@ -51,12 +66,9 @@ class MemoryState:
 class Plan:
     """What a block of rows does to the slots.
 
-    ``total[i]``: the mass that the weights of row i's partners are divided by; 0: row i has no partner and
-    makes no step. Row i then writes the events ``start[i]:start[i + 1]``, each a (slot, blend, mass) for
-    ``Slots.write``.
+    Row i writes the events ``start[i]:start[i + 1]``, each a (slot, blend, mass) for ``Slots.write``, in order.
     """
 
-    total: Array
     start: Array
     slot: Array
     blend: Array
@@ -65,7 +77,21 @@ class Plan:
 
 @dataclass(frozen=True)
 class Memory(ABC):
-    """A rule that keeps a bounded set of past examples with weights p_j = mass_j / total."""
+    """A rule that keeps a bounded set of past examples.
+
+    The weight of partner j is p_j = mass_j / total, where total is the mass of all partners (``weighting`` "class")
+    or of all slots ("history").
+    """
+
+    @property
+    def weighting(self) -> Normalization:
+        """What weights are relative to."""
+        return "class"
+
+    @property
+    def joint(self) -> bool:
+        """Whether classes share slots. If not, there are slots of its own for each class."""
+        return False
 
     @property
     def draws(self) -> int:
@@ -79,29 +105,20 @@ class Memory(ABC):
 
     @property
     def space(self) -> Space:
-        """Space of the points ``u`` given to ``start``, ``observe`` and ``plan``: u = phi(x), or u = x."""
+        """Space of the points ``u``: u = phi(x), or u = x."""
         return "features"
 
     @abstractmethod
-    def start(self, dim: int, u_dim: int, dtype: np.dtype, points: Array | None) -> MemoryState:
+    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> MemoryState:
         """An empty memory for mapped examples of length ``dim``, clustered by points of length ``u_dim``.
 
         ``points``: the first rows' points u, for a memory whose rule speaks of data.
         """
 
     @abstractmethod
-    def total(self, state: MemoryState, y: float, t: int) -> float:
-        """The mass that weights are divided by for example number ``t`` labelled ``y``; 0: no partner, no step."""
-
-    @abstractmethod
-    def observe(self, state: MemoryState, z: Array, u: Array, y: float, draws: Array) -> None:
+    def observe(self, state: MemoryState, example: Example) -> None:
         """Take in one example, after the model has learned from it."""
 
     @abstractmethod
-    def plan(self, state: MemoryState, U: Array, y: Array, t: int, draws: Array) -> Plan:
-        """``total`` and ``observe`` for rows t, t + 1, ...; changes everything in ``state`` but the slots."""
-
-
-def group_of(y: float) -> int:
-    """The index of a class: 0 for label -1, 1 for label +1."""
-    return int(y > 0)
+    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
+        """``observe`` for the rows of a block; changes everything in ``state`` but the slots."""

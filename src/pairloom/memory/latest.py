@@ -1,56 +1,72 @@
-"""The newest example only."""
+"""The newest examples."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from pairloom.checks import check_choice
-from pairloom.memory.base import Memory, MemoryState, Plan, Slots, group_of
+from pairloom.checks import check_choice, check_count
+from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots
 from pairloom.typing import Array
 
 Partner = Literal["previous", "opposite"]
 
 
+@dataclass
+class LatestState(MemoryState):
+    """``seen``: examples of each group so far."""
+
+    seen: Array
+
+
 @dataclass(frozen=True)
 class Latest(Memory):
-    """Pair each example with the one before it, or with the last one of the opposite class.
+    """Pair each example with those just before it, or with the newest of each other class.
 
     Parameters
     ----------
     partner : "previous" (a pair of equal labels teaches nothing) or "opposite".
+    size : how many are kept, in all or of each class.
 
-    Cost: one slot, or one per class.
+    Cost: ``size`` slots, or so many per class.
 
     Reference: Yang et al., Simple Stochastic and Online Gradient Descent Algorithms for Pairwise Learning,
-    NeurIPS 2021.
+    NeurIPS 2021, for one.
     """
 
     partner: Partner = "opposite"
+    size: int = 1
 
     def __post_init__(self) -> None:
         check_choice("partner", self.partner, Partner)
+        check_count("size", self.size)
 
-    def start(self, dim: int, u_dim: int, dtype: np.dtype, points: Array | None) -> MemoryState:
-        return MemoryState(Slots.empty(1 if self.partner == "previous" else 2, dim, dtype))
+    @property
+    def joint(self) -> bool:
+        return self.partner == "previous"
 
-    def total(self, state: MemoryState, y: float, t: int) -> float:
-        if self.partner == "previous":
-            return float(t > 1)
-        return float(state.slots.mass[1 - group_of(y)])
+    @property
+    def weighting(self) -> Normalization:
+        return "history" if self.joint else "class"
 
-    def observe(self, state: MemoryState, z: Array, u: Array, y: float, draws: Array) -> None:
-        state.slots.write(0 if self.partner == "previous" else group_of(y), z, y, 1.0, 1.0)
+    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> LatestState:
+        groups = 1 if self.joint else n_classes
+        return LatestState(Slots.empty(groups * self.size, dim, dtype), np.zeros(groups, np.int64))
 
-    def plan(self, state: MemoryState, U: Array, y: Array, t: int, draws: Array) -> Plan:
+    def observe(self, state: MemoryState, example: Example) -> None:
+        assert isinstance(state, LatestState)
+        g = 0 if self.joint else int(example.y)
+        slot = g * self.size + state.seen[g] % self.size
+        state.seen[g] += 1
+        state.slots.write(slot, example, blend=1.0, mass=example.weight)
+
+    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
+        assert isinstance(state, LatestState)
         n = len(y)
-        group = (y > 0).astype(np.int64)
-        if self.partner == "previous":
-            slot = np.zeros(n, dtype=np.int64)
-            total = (t + np.arange(n) > 1).astype(float)
-        else:
-            slot = group
-            seen = [np.concatenate([[state.slots.mass[g] > 0], group == g]) for g in (0, 1)]
-            before = np.array([np.logical_or.accumulate(s)[:-1] for s in seen], dtype=float)
-            total = before[1 - group, np.arange(n)]
-        return Plan(total, np.arange(n + 1), slot, np.ones(n), np.ones(n))
+        group = np.zeros(n, np.int64) if self.joint else y.astype(np.int64)
+        slot = np.empty(n, np.int64)
+        for g in np.unique(group):
+            own = np.flatnonzero(group == g)
+            slot[own] = g * self.size + (state.seen[g] + np.arange(len(own))) % self.size
+            state.seen[g] += len(own)
+        return Plan(np.arange(n + 1), slot, np.ones(n), weight)

@@ -7,11 +7,10 @@ import numpy as np
 
 from pairloom.checks import check_choice, check_count, check_number
 from pairloom.compiled import compiled, dot, move, squared_distances_to
-from pairloom.memory.base import Memory, MemoryState, Plan, Slots, Space, group_of
+from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots, Space
 from pairloom.typing import Array
 
 By = Literal["class", "joint"]
-Normalization = Literal["class", "history"]
 Representative = Literal["fifo", "reservoir", "centroid"]
 
 REPRESENTATIVES = {"fifo": 0, "reservoir": 1, "centroid": 2}
@@ -70,7 +69,7 @@ class Strata(Memory):
     normalization: Normalization = "class"
 
     def __post_init__(self) -> None:
-        if self.eps != "auto" and (isinstance(self.eps, str) or np.isnan(self.eps)):
+        if self.eps != "auto" and not (isinstance(self.eps, (int, float, np.number)) and self.eps == self.eps):
             raise ValueError(f"eps must be a number or 'auto'; got {self.eps!r}")
         check_count("max_strata", self.max_strata)
         check_choice("representative", self.representative, Representative)
@@ -103,17 +102,21 @@ class Strata(Memory):
         return self.cluster_in
 
     @property
-    def n_groups(self) -> int:
-        """Number of clusterings."""
-        return 2 if self.by == "class" else 1
+    def joint(self) -> bool:
+        return self.by == "joint"
 
-    def start(self, dim: int, u_dim: int, dtype: np.dtype, points: Array | None) -> StrataState:
-        count = self.n_groups * self.max_strata
+    @property
+    def weighting(self) -> Normalization:
+        return self.normalization
+
+    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> StrataState:
+        groups = 1 if self.joint else n_classes
+        count = groups * self.max_strata
         return StrataState(
             slots=Slots.empty(count, dim, dtype),
             centers=np.zeros((count, u_dim), dtype),
             scatter=np.zeros(count),
-            used=np.zeros(self.n_groups, dtype=np.int64),
+            used=np.zeros(groups, dtype=np.int64),
             eps=self._radius(points),
             tie=TIE[np.dtype(dtype)],
         )
@@ -123,48 +126,42 @@ class Strata(Memory):
             return float(self.eps)
         return 0.5 * mean_squared_distance(points) if points is not None else 0.0
 
-    def total(self, state: MemoryState, y: float, t: int) -> float:
-        if self.by == "joint":
-            return t - 1.0
-        start = (1 - group_of(y)) * self.max_strata
-        paired = float(state.slots.mass[start : start + self.max_strata].sum())
-        return paired if self.normalization == "class" else (t - 1.0) * (paired > 0)
-
-    def observe(self, state: MemoryState, z: Array, u: Array, y: float, draws: Array) -> None:
+    def observe(self, state: MemoryState, example: Example) -> None:
         assert isinstance(state, StrataState)
-        g = group_of(y) if self.by == "class" else 0
+        u, weight = example.u, example.weight
+        g = 0 if self.joint else int(example.y)
         first, used = g * self.max_strata, state.used[g]
         distances = np.square(u - state.centers[first : first + used]).sum(axis=1)
         tol = state.tie * (1.0 + u @ u) / 2.0
         near = int(np.argmax(distances <= distances.min() + tol)) if used else 0
-        if not used or (distances[near] - tol > state.eps and used < self.max_strata):
+        far = not used or state.eps < 0 or distances[near] - tol > state.eps
+        if far and used < self.max_strata:
             state.used[g] += 1
             state.centers[first + used] = u
-            state.slots.write(first + used, z, y, blend=1.0, mass=1.0)
+            state.slots.write(first + used, example, blend=1.0, mass=weight)
             return
         j = first + near
-        n = state.slots.mass[j] + 1.0
-        step = 1.0 / n if self.centroid_step == "mean" else self.centroid_step
-        state.scatter[j] += (1.0 - step) * distances[near]
+        n = state.slots.mass[j] + weight
+        # A row of weight k moves a centre as k equal rows would.
+        step = weight / n if self.centroid_step == "mean" else 1.0 - (1.0 - self.centroid_step) ** weight
+        state.scatter[j] += weight * (1.0 - step) * distances[near]
         state.centers[j] += step * (u - state.centers[j])
         if self.representative == "fifo":
             blend = 1.0
         elif self.representative == "reservoir":
-            blend = float(draws[0] < 1.0 / n)
+            blend = float(example.draws[0] < weight / n)
         else:
             blend = step
-        state.slots.write(j, z, y, blend, n)
+        state.slots.write(j, example, blend, n)
 
-    def plan(self, state: MemoryState, U: Array, y: Array, t: int, draws: Array) -> Plan:
+    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
         assert isinstance(state, StrataState)
         n = len(y)
-        plan = Plan(np.empty(n), np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
+        plan = Plan(np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
         plan_strata(
-            U, y, t, draws, self.by == "joint", self.normalization == "history",
-            REPRESENTATIVES[self.representative],
+            U, y, weight, draws, self.joint, REPRESENTATIVES[self.representative],
             0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
-            state.centers, state.scatter, state.used, state.slots.mass.copy(),
-            plan.total, plan.slot, plan.blend, plan.mass,
+            state.centers, state.scatter, state.used, state.slots.mass.copy(), plan.slot, plan.blend, plan.mass,
         )  # fmt: skip
         return plan
 
@@ -191,40 +188,37 @@ def nearest(u: Array, centers: Array, tol: float, distances: Array) -> tuple[int
 
 @compiled
 def plan_strata(
-    U: Array, y: Array, t: int, draws: Array, joint: bool, history: bool, representative: int,
+    U: Array, y: Array, weight: Array, draws: Array, joint: bool, representative: int,
     constant_step: float, eps: float, tie: float,
-    centers: Array, scatter: Array, used: Array, mass: Array, total: Array, slot: Array, blend: Array, new_mass: Array,
+    centers: Array, scatter: Array, used: Array, mass: Array, slot: Array, blend: Array, new_mass: Array,
 ) -> None:  # fmt: skip
-    """``Strata.total`` and ``Strata.observe`` over the rows of a block; changes centers, scatter, used and mass."""
+    """``Strata.observe`` over the rows of a block; changes centers, scatter, used and mass."""
     cap = centers.shape[0] // used.shape[0]
     distances = np.empty(cap)
     for i in range(y.shape[0]):
         u = U[i]
-        g = 0 if joint or y[i] <= 0 else 1
+        g = 0 if joint else int(y[i])
         first = g * cap
-        if joint:
-            total[i] = t + i - 1.0
-        else:
-            paired = mass[(1 - g) * cap : (1 - g) * cap + used[1 - g]].sum()
-            total[i] = (t + i - 1.0) * (paired > 0) if history else paired
         tol = tie * (1.0 + dot(u, u)) / 2.0
         near, distance = nearest(u, centers[first : first + used[g]], tol, distances)
         j = first + near
-        if used[g] == 0 or (distance - tol > eps and used[g] < cap):
+        far = used[g] == 0 or eps < 0 or distance - tol > eps
+        if far and used[g] < cap:
             j = first + used[g]
             used[g] += 1
-            mass[j] = 1.0
+            mass[j] = weight[i]
             blend[i] = 1.0
             centers[j] = u
         else:
-            mass[j] += 1.0
-            step = 1.0 / mass[j] if constant_step == 0.0 else constant_step
-            scatter[j] += (1.0 - step) * distance
+            mass[j] += weight[i]
+            share = weight[i] / mass[j]
+            step = share if constant_step == 0.0 else 1.0 - (1.0 - constant_step) ** weight[i]
+            scatter[j] += weight[i] * (1.0 - step) * distance
             move(centers[j], u, step)
             if representative == 0:
                 blend[i] = 1.0
             elif representative == 1:
-                blend[i] = 1.0 if draws[i, 0] < 1.0 / mass[j] else 0.0
+                blend[i] = 1.0 if draws[i, 0] < share else 0.0
             else:
                 blend[i] = step
         slot[i] = j

@@ -5,21 +5,22 @@ from math import ceil, log, sqrt
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from pairloom.checks import check_choice, check_count
 from pairloom.classifier import PairwiseClassifier
-from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.features import KERNELS, FeatureMap, Identity, RandomFourier
 from pairloom.features.scaling import Scaling
 from pairloom.learner import Dtype, Engine, Learner
 from pairloom.losses import LOSSES
 from pairloom.memory import Strata
-from pairloom.memory.base import Space
-from pairloom.memory.strata import By, Normalization, Representative, StrataState
+from pairloom.memory.base import Normalization, Space
+from pairloom.memory.strata import By, Representative, StrataState
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, SCHEDULES, Average, Form
 from pairloom.typing import Array
 
-Kernels = Literal["gaussian", "linear"]
+Kernels = Literal["gaussian", "laplace", "cauchy", "matern32", "matern52", "linear"]
 Losses = Literal["square", "hinge", "squared_hinge", "logistic"]
 Schedules = Literal["constant", "sqrt", "poly"]
 
@@ -36,7 +37,7 @@ class FPOGD(PairwiseClassifier):
 
     Parameters
     ----------
-    kernel : "gaussian", or "linear" (phi(x) = x).
+    kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52", or "linear" (phi(x) = x).
     gamma : kernel width: a number, one per column, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
     n_components : number of features D, rounded up to even; "auto" = sqrt(T) ln T, with T the ``horizon``.
     loss : "square", "hinge", "squared_hinge" or "logistic".
@@ -58,6 +59,7 @@ class FPOGD(PairwiseClassifier):
     pos_label : the class that ``score_one`` speaks for; by default ``classes_[1]``.
     random_state : seed of all randomness.
     engine : "auto", "fused" or "reference".
+    features : any feature map, in place of the one that kernel, gamma, n_components and scale describe.
 
     Attributes
     ----------
@@ -111,6 +113,7 @@ class FPOGD(PairwiseClassifier):
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: Engine = "auto",
+        features: FeatureMap | None = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -134,19 +137,15 @@ class FPOGD(PairwiseClassifier):
         self.pos_label = pos_label
         self.random_state = random_state
         self.engine = engine
+        self.features = features
 
-    def _make_learner(self) -> Learner:
+    def _make_learner(self, n_classes: int, seed: int | None) -> Learner:
         check_choice("kernel", self.kernel, Kernels)
         check_choice("loss", self.loss, LOSSES)
         check_choice("schedule", self.schedule, SCHEDULES)
-        features = (
-            Identity(scale=self.scale)
-            if self.kernel == "linear"
-            else RandomFourier(self._n_components(), Gaussian(self.gamma), scale=self.scale)
-        )
         return Learner(
-            features=features,
-            pairs=OppositeClass(),
+            features=self._feature_map(),
+            pairs=OppositeClass(n_classes),
             loss=LOSSES[self.loss],
             memory=Strata(
                 eps=self.eps,
@@ -161,13 +160,22 @@ class FPOGD(PairwiseClassifier):
             penalty=L2(self.alpha, self.l2),
             average=self.average,
             dtype=self.dtype,
-            seed=self._seed(),
+            seed=seed,
             engine=self.engine,
         )
 
+    def _feature_map(self) -> FeatureMap:
+        if self.features is not None:
+            if not isinstance(self.features, FeatureMap):
+                raise ValueError(f"features must be a feature map, such as RandomFourier(512); got {self.features!r}")
+            return self.features
+        if self.kernel == "linear":
+            return Identity(scale=self.scale)
+        return RandomFourier(self._n_components(), KERNELS[self.kernel](self.gamma), scale=self.scale)
+
     def _n_components(self) -> int:
         if self.n_components != "auto":
-            return int(self.n_components)
+            return self.n_components
         if self.horizon is None:
             raise ValueError(
                 "n_components='auto' is sqrt(T) ln T: pass the expected length T of the stream as horizon="
@@ -177,8 +185,10 @@ class FPOGD(PairwiseClassifier):
 
     @property
     def coef_(self) -> Array:
-        """w of the output iterate."""
-        return self._labels.sign * self.learner_.coef
+        """w of the output iterate; with more than two classes, one row for each."""
+        check_is_fitted(self)
+        w = self._labels.sign * self.learner_.coef
+        return w[0] if len(w) == 1 else w
 
     @property
     def gamma_(self) -> Any:
@@ -219,5 +229,7 @@ class FPOGD(PairwiseClassifier):
 
     def _per_class(self, values: Array) -> list[Array]:
         """The entries in use, one copied array per class, or one for joint strata."""
-        groups = [0] if self.strata == "joint" else self._labels.groups
-        return [values[g * self.max_strata :][: self._strata.used[g]].copy() for g in groups]
+        memory = self.learner_.memory
+        assert isinstance(memory, Strata)
+        groups = [0] if memory.joint else self._labels.groups
+        return [values[g * memory.max_strata :][: self._strata.used[g]].copy() for g in groups]

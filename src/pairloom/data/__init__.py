@@ -1,0 +1,17 @@
+"""Data sets of the paper, read and checked, and synthetic streams."""
+
+from pairloom.data.catalogue import DATASETS, Part, Source
+from pairloom.data.datasets import Dataset, load_dataset
+from pairloom.data.synthetic import drift, duplicates, imbalanced, sorted_stream
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "Part",
+    "Source",
+    "drift",
+    "duplicates",
+    "imbalanced",
+    "load_dataset",
+    "sorted_stream",
+]

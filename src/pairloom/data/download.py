@@ -1,0 +1,95 @@
+"""Downloads into the cache, with a progress bar and a record of what came."""
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from posixpath import basename
+
+import pooch
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+RECORD = "sha256.json"
+"""Beside the downloads: the SHA-256 of each at the time it came."""
+
+CHUNK = 1 << 16
+"""Bytes between two movements of the bar."""
+
+
+class Bar:
+    """A rich progress bar in the form that pooch moves: it sets ``total``, then calls the methods."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self.total = 0
+        self._progress, self._task = progress, task
+
+    def update(self, n: int) -> None:
+        """Advance by n bytes; a server that names no length leaves the total unknown."""
+        self._progress.update(self._task, total=self.total or None, advance=n)
+
+    def reset(self) -> None:
+        """Back to the start; pooch fills the bar right after."""
+        self._progress.reset(self._task)
+
+    def close(self) -> None:
+        """Nothing: the bar ends with the ``with`` block around the download."""
+
+
+def fetch(url: str, folder: Path) -> Path:
+    """Fetch a file into ``folder`` under the name that its address ends in, and record its SHA-256.
+
+    The file appears under its name only when it is complete.
+    """
+    name = basename(url)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    # On stderr: the output of a program that loads data stays its own.
+    with _quiet_pooch(), Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = Bar(progress, progress.add_task(f"Downloading {name}", total=None))
+        downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=CHUNK)
+        path = Path(pooch.retrieve(url, known_hash=None, fname=name, path=folder, downloader=downloader))
+    _write_record(folder, {**_read_record(folder), name: pooch.file_hash(str(path))})
+    return path
+
+
+def check_unchanged(path: Path) -> None:
+    """Raise if a downloaded file is no longer what came; a file without a record passes."""
+    recorded = _read_record(path.parent).get(path.name)
+    if recorded is not None and (found := pooch.file_hash(str(path))) != recorded:
+        raise ValueError(
+            f"{path} has changed since it was downloaded: SHA-256 {found}, recorded {recorded}. "
+            "Delete the file to download it again"
+        )
+
+
+def _read_record(folder: Path) -> dict[str, str]:
+    path = folder / RECORD
+    if not path.exists():
+        return {}
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise ValueError(
+            f"{path} cannot be read: {error}. Delete it: downloads are then used without this check"
+        ) from error
+
+
+def _write_record(folder: Path, record: dict[str, str]) -> None:
+    # Replaced in one move, so that another process never reads half a record.
+    draft = folder / f"{RECORD}.{os.getpid()}"
+    draft.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    draft.replace(folder / RECORD)
+
+
+@contextmanager
+def _quiet_pooch() -> Iterator[None]:
+    """Without pooch's advice to write the hash into the program: it is recorded here."""
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,105 @@
+"""Every feature map as a scikit-learn transformer."""
+
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pairloom.checks import check_choice
+from pairloom.features import FeatureMap, RandomFourier
+from pairloom.learner import Dtype
+from pairloom.randomness import fresh_seed, generator, seed_of
+from pairloom.state import cast
+from pairloom.typing import Array
+from pairloom.validation import check_finite
+
+
+class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """phi(X), for pipelines of scikit-learn.
+
+    A map is fixed once: its rules on data ("median", a scaling) from all rows of the first call, its frequencies from
+    ``random_state``.
+
+    Parameters
+    ----------
+    features : the map; None is RandomFourier().
+    dtype : of the output, "float32" or "float64".
+    random_state : of the random frequencies: None takes fresh ones, never the global generator's.
+
+    Attributes
+    ----------
+    state_ : the arrays that make the map a function.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Cost: that of the map, and the bytes of its output.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from pairloom.features import Gaussian
+    >>> X = np.random.default_rng(1).normal(size=(500, 2))
+    >>> y = (X ** 2).sum(axis=1) > 2
+    >>> phi = FeatureTransformer(RandomFourier(64, Gaussian("median")), random_state=0)
+    >>> bool(make_pipeline(phi, LogisticRegression()).fit(X, y).score(X, y) > 0.95)
+    True
+    """
+
+    state_: Any
+    _features: FeatureMap
+
+    def __init__(self, features: FeatureMap | None = None, *, dtype: Dtype = "float32", random_state: Any = None):
+        self.features = features
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fix the map's rules on X, dense or CSR, and draw its frequencies."""
+        features = RandomFourier() if self.features is None else self.features
+        if not isinstance(features, FeatureMap):
+            raise ValueError(f"features must be a feature map, such as RandomFourier(512), or None; got {features!r}")
+        check_choice("dtype", self.dtype, Dtype)
+        rows = self._rows(X, partial(check_array, estimator=self))
+        seed = seed_of(self.random_state)
+        state = features.fix(rows.shape[1], rows, generator(fresh_seed() if seed is None else seed))
+        # Nothing is changed before all that may raise is done.
+        validate_data(self, X, skip_check_array=True)
+        self._features, self.state_ = features, cast(state, np.float64, self.dtype)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Fix the map on X if this is the first call; later calls only check X.
+
+        A map is fixed before learning and never changed by it: rows mapped earlier stay comparable with later ones.
+        """
+        if not hasattr(self, "state_"):
+            return self.fit(X)
+        self._rows_as_fitted(X)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """phi(X): an array of shape (n, D); for the linear maps, CSR if X is CSR. A row does not see the others."""
+        check_is_fitted(self)
+        return self._features.apply(self.state_, self._rows_as_fitted(X))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._features.n_outputs(self.n_features_in_)
+
+    def _rows(self, X: Any, check: Any) -> Any:
+        """X as finite rows of the model's dtype, dense or CSR; ``check`` is one of scikit-learn's."""
+        with np.errstate(over="ignore"):
+            rows = check(X, accept_sparse="csr", dtype=self.dtype, order="C", ensure_all_finite=False)
+        check_finite(rows, self.dtype, getattr(X, "columns", None))
+        return rows
+
+    def _rows_as_fitted(self, X: Any) -> Any:
+        """``_rows`` with the columns that ``fit`` saw."""
+        return self._rows(X, partial(validate_data, self, reset=False))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = [self.dtype]
+        return tags
