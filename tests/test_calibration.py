@@ -63,15 +63,15 @@ def test_separable_scores_give_a_finite_slope():
     assert b == pytest.approx(0, abs=1e-9)
 
 
-def test_calibration_rows_are_a_sixteenth_of_the_stream_apart():
+def test_calibration_rows_are_an_eighth_of_the_stream_apart():
     rows, t = [], 0
     while t < 100_000:
         t = next_calibration_row(t)
         rows.append(t)
     gaps = np.diff(rows)
-    assert rows[:16] == list(range(1, 17))
-    assert (gaps <= np.maximum(1, np.array(rows[:-1]) / 16)).all()
-    assert gaps.max() == 1024
+    assert rows[:8] == list(range(1, 9))
+    assert (gaps <= np.maximum(1, np.array(rows[:-1]) / 8)).all()
+    assert gaps.max() == 2048
     assert {2**k for k in range(17)} <= set(rows)
     assert all(next_calibration_row(s) == min(r for r in rows if r > s) for s in range(0, 20_000, 7))
 
@@ -99,3 +99,10 @@ def test_scores_equal_but_for_rounding_are_equal(value):
     a, b = fit(scores, np.sign(np.arange(9) - 4.5))
     assert a == 1.0
     assert abs(a * value + b) < 1
+
+
+def test_a_start_changes_the_fit_by_rounding_only():
+    scores, labels = scored()
+    cold = fit(scores, labels)
+    for start in ((1.0, 0.0), (100.0, -300.0), (1e-6, 5.0)):
+        assert platt(scores, labels > 0, np.ones(len(scores)), start) == pytest.approx(cold, rel=1e-5)

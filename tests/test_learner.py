@@ -9,6 +9,7 @@ from pairloom import (
     L2,
     Constant,
     Gaussian,
+    Hinge,
     Identity,
     Learner,
     Logistic,
@@ -176,3 +177,68 @@ def test_one_warning_is_enough():
     with pytest.warns(StabilityWarning, match="too long"):
         model.partial_fit(X[:50], y[:50])
     model.partial_fit(X[50:], y[50:])  # a second warning would be an error here
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1e2, 1e5, 1e8])
+def test_the_cut_works_at_every_scale(size, dtype):
+    """Columns of size 1e8 need steps of 1e-16: the model must find its way all the same."""
+    y = np.where(np.arange(2000) % 2, 1.0, -1.0)
+    X = (y * size * (1 + 1e-6 * np.random.default_rng(0).uniform(-1, 1, 2000)))[:, None]
+    model = Learner(features=Identity(), memory=Strata(eps=1.0, max_strata=4), seed=0, dtype=dtype)
+    with pytest.warns(StabilityWarning, match="too long"):
+        model.partial_fit(X, y)
+    assert model.coef[0, 0] == pytest.approx(0.5 / size, rel=1e-4)
+
+
+def test_the_cut_is_continuous_so_rounding_cannot_choose():
+    """One-hot rows with eta ||d||^2 = 1 exactly: the engines fall on either side of the limit, and agree."""
+    rng = np.random.default_rng(0)
+    X = np.hstack([np.eye(8)[rng.integers(0, 8, 2000)] for _ in range(4)])
+    y = np.where(rng.random(2000) < 0.5, 1.0, -1.0)
+    start = Learner(Identity(), memory=Strata(eps=np.inf, max_strata=1), step=Constant(0.125), dtype="float64", seed=0)
+    models = [replace(start, engine=engine) for engine in ("fused", "reference")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StabilityWarning)
+        ours, truth = (model.partial_fit(X, y).coef for model in models)
+    np.testing.assert_allclose(ours, truth, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("eta", [1e3, 1e20, 1e39, 1e300])
+@pytest.mark.parametrize("loss", [Square(), SquaredHinge(), Logistic(), Hinge()])
+def test_no_step_is_long_enough_for_nan(eta, loss):
+    X, y = make_stream("random", 200, 4)
+    for features, factor in ((RandomFourier(32, Gaussian(0.1)), 1.0), (Identity(), 1e10)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StabilityWarning)
+            model = Learner(features, loss=loss, step=Constant(eta), seed=0).partial_fit(factor * X, y)
+        assert np.isfinite(model.score(factor * X)).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.zeros((4, 3)), np.ones(6), r"y has shape \(6,\), but X has 4 rows"),
+        (np.zeros((4, 1)), np.ones(4), "X has 1 columns, but this learner knows 3"),
+        (np.zeros((4, 3)), np.full(4, 2.0), r"label 2.0 at row 0 is not one of -1, 0, 1"),
+        (np.full((4, 3), np.nan), np.ones(4), "NaN at row 0, column 0"),
+        (np.zeros(3), np.ones(3), "X must have rows and columns"),
+    ],
+)
+def test_the_learner_checks_what_it_is_given(X, y, message):
+    model = Learner(seed=0).partial_fit(np.eye(3), [1, -1, 1])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, y)
+    assert pickle.dumps(model) == before
+
+
+def test_kept_rows_are_copies():
+    X, y = make_stream("random", 60, 4)
+    ours, X = Learner(features=RULES, seed=0), X.astype(np.float32)
+    ours.partial_fit(X[:20], y[:20])
+    spoiled = X.copy()
+    spoiled[:20], y = X[:20], y.copy()
+    expected = Learner(features=RULES, seed=0).partial_fit(X, y)
+    X[:20] = 7.0
+    np.testing.assert_array_equal(ours.partial_fit(X[20:], y[20:]).coef, expected.coef)

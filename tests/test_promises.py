@@ -317,3 +317,35 @@ def test_6_fit_twice_and_copies_go_on_alike(parameters):
     assert other.n_seen_ == 500
     assert model.n_seen_ == 400
     assert_same(model.partial_fit(X[:100], y[:100]), other)
+
+
+def test_2_text_and_numbers_do_not_mix():
+    X, _ = make_stream("random", 40, 4)
+    model = FPOGD(random_state=0).partial_fit(X[:20], [0] * 20)
+    before = frozen(model)
+    for attempt in (lambda: model.partial_fit(X[20:], ["1"] * 20), lambda: model.learn_one(X[0], "1")):
+        with pytest.raises(ValueError, match="text and numbers"):
+            attempt()
+        assert frozen(model) == before
+
+
+@pytest.mark.parametrize("change", [{"gamma": [1.0, 2.0]}, {"random_state": -1}, {"eps": None}, {"n_components": "12"}])
+def test_4_a_bad_parameter_keeps_the_fitted_model(change):
+    X, y = make_stream("random", 40, 4)
+    model = FPOGD(random_state=0).fit(X, y)
+    expected = model.decision_function(X)
+    with pytest.raises(ValueError, match=next(iter(change))):
+        model.set_params(**change).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), expected)
+    fresh = FPOGD(**change)
+    with pytest.raises(ValueError, match=next(iter(change))):
+        fresh.learn_one(X[0], 1)
+    assert fresh.score_one(X[0]) == 0.0
+
+
+def test_4_odd_rows_and_labels():
+    with pytest.raises(ValueError, match="named by text"):
+        FPOGD().learn_one({("a", 1): 1.0, ("b", 2): 2.0}, 0)
+    for label in ([1], (1,), np.array([1])):
+        with pytest.raises(ValueError, match="y must be one label"):
+            FPOGD().learn_one([1.0, 2.0], label)

@@ -59,7 +59,7 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
         The same model as ``partial_fit``, without the cost of validating a matrix.
         """
         row = self._row(x)
-        weight = check_weight([sample_weight], 1)
+        weight = np.ones(1) if sample_weight == 1 else check_weight([sample_weight], 1)
         try:
             code = self._labels.codes.get(y) if self._started else None
         except TypeError:
@@ -68,7 +68,7 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
             return self
         if code is None:
             code = self._learn_new_label(x, row, y)
-        batch = Batch(np.ascontiguousarray(row, dtype=self.dtype), np.array([code]), weight, np.zeros(1, np.int64))
+        batch = Batch(row, np.array([code]), weight, np.zeros(1, np.int64))
         return self._learn_rows(batch)
 
     def score_one(self, x: Any) -> float:
@@ -251,6 +251,8 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
         if self._started:
             return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.dtype)
         check_choice("dtype", self.dtype, Dtype)
+        if isinstance(x, Mapping) and not all(isinstance(name, str) for name in x):
+            raise ValueError(f"the columns of a row given as a mapping must be named by text, got {list(x)}")
         return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype)
 
     def _learn_rows(self, batch: Batch, *, warn: bool = False) -> Self:
@@ -259,14 +261,18 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
         while at < len(batch):
             seen = self.learner_.n_seen
             end = at + next_calibration_row(seen) - seen
-            self.learner_.learn(batch[at:end])
+            self.learner_.learn(batch if at == 0 and end >= len(batch) else batch[at:end])
             if end <= len(batch):
-                scores, codes, weight = self._state.recent.view()
-                models = self.learner_.pairs.models
-                self.calibration_ = [platt(s, codes == k, weight) for s, k in zip(scores.T, models, strict=True)]
+                self._fit_calibration()
             at = end
         self.learner_.warn_if_unstable(stacklevel=4 if warn else 3)
         return self
+
+    def _fit_calibration(self) -> None:
+        scores, codes, weight = self._state.recent.view()
+        models = self.learner_.pairs.models
+        starts = self.calibration_ if self.n_seen_ > 1 else [None] * len(models)
+        self.calibration_ = [platt(scores[:, k], codes == model, weight, starts[k]) for k, model in enumerate(models)]
 
     def _check_rows(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -279,13 +285,15 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _decide(self, rows: Any) -> Array:
         if len(self.classes_) < 2:
             return np.zeros(rows.shape[0])
-        return self._calibrate(self.learner_.score(rows))
+        return self._calibrate(self.learner_.score_rows(rows))
 
     def _calibrate(self, scores: Array) -> Array:
         """a s + b of each model; scores (n,), or (n, models)."""
-        a, b = np.array(self.calibration_).T
-        decisions: Array = self._labels.sign * (a * scores.reshape(len(scores), -1) + b)
-        return decisions[:, 0] if len(a) == 1 else decisions
+        if len(self.calibration_) > 1:
+            a, b = np.array(self.calibration_).T
+            return np.asarray(a * scores + b)
+        ((a, b),) = self.calibration_
+        return np.asarray(self._labels.sign * (a * scores.reshape(len(scores)) + b))
 
     def _probabilities(self, rows: Any) -> Array:
         if len(self.classes_) < 2:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,9 @@ from pairloom.typing import Array
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
+
+STALE_SECONDS = 86_400
+"""Machine code of other sources is removed after a day."""
 
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered, that is vectorised; NaN and infinity keep their meaning."""
@@ -32,26 +36,27 @@ def _source_hash() -> str:
     return digest.hexdigest()
 
 
-def _cache_folder() -> Path:
-    """The folder of today's machine code: in the package if it is writable, else in the user's cache."""
+def _cache_folder() -> str:
+    """A writable folder for today's machine code; "" if there is none, and every process compiles for itself."""
     name = f"pairloom-{_source_hash()}"
     asked = os.environ.get("NUMBA_CACHE_DIR")
-    if asked:
-        return Path(asked) / name
-    home = PACKAGE / "__pycache__"
-    try:
-        home.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=home):
-            pass
-    except OSError:
-        home = Path.home() / ".cache" / "pairloom"
-    for stale in home.glob("pairloom-*"):
-        if stale.name != name:
-            shutil.rmtree(stale, ignore_errors=True)
-    return home / name
+    homes = [Path(asked)] if asked else [PACKAGE / "__pycache__", Path.home() / ".cache" / "pairloom"]
+    for home in homes:
+        try:
+            (home / name).mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=home / name):
+                pass
+        except OSError:
+            continue
+        for other in home.glob("pairloom-*"):
+            # Not at once: a process that started before the edit may still be at work.
+            if other.name != name and time.time() - other.stat().st_mtime > STALE_SECONDS:
+                shutil.rmtree(other, ignore_errors=True)
+        return str(home / name)
+    return ""
 
 
-_FOLDER = str(_cache_folder())
+_FOLDER = _cache_folder()
 
 
 def compiled(function: F) -> F:
@@ -62,7 +67,7 @@ def compiled(function: F) -> F:
     config: Any = numba.config
     saved, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
     try:
-        njit: Any = numba.njit(cache=True, fastmath=FAST, error_model="numpy", nogil=True)
+        njit: Any = numba.njit(cache=bool(_FOLDER), fastmath=FAST, error_model="numpy", nogil=True)
         made: F = njit(function)
     finally:
         config.CACHE_DIR = saved

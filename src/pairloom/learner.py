@@ -9,8 +9,9 @@ import numpy as np
 
 from pairloom.checks import check_choice
 from pairloom.compiled import row_dots
-from pairloom.engines import fused, reference
+from pairloom.engines import fused, reference, sparse
 from pairloom.features import FeatureMap, RandomFourier
+from pairloom.features.sparse import is_sparse
 from pairloom.losses import Loss, Square
 from pairloom.memory import Memory, Strata
 from pairloom.pairs import Difference, OppositeClass, Pairs
@@ -128,13 +129,18 @@ class Learner:
 
         With more than two classes, one column per class.
         """
-        X = self._check_rows(X)
+        return self.score_rows(self._check_rows(X))
+
+    def score_rows(self, X: Any) -> Array:
+        """``score`` of rows that are known to be valid."""
         if self.state is None:
             return np.zeros(X.shape[0])
-        cuts = range(0, X.shape[0], SCORE_ROWS)
-        blocks = [self.features.apply(self.state.phi, X[cut : cut + SCORE_ROWS]) for cut in cuts]
-        scores = np.concatenate([[*(row_dots(Z, w) for w in self.coef)] for Z in blocks], axis=1, dtype=float)
-        return np.ascontiguousarray(scores[0] if len(scores) == 1 else scores.T)
+        if X.shape[0] > SCORE_ROWS:
+            cuts = range(0, X.shape[0], SCORE_ROWS)
+            return np.concatenate([self.score_rows(X[cut : cut + SCORE_ROWS]) for cut in cuts])
+        Z = self.features.apply(self.state.phi, X)
+        scores = [sparse.scores(self.state, Z, w) if is_sparse(Z) else row_dots(Z, w) for w in self.coef]
+        return np.asarray(scores[0] if len(scores) == 1 else np.column_stack(scores), dtype=float)
 
     def pair_score(self, X: Any, X2: Any) -> Array:
         """<w, phi(x) - phi(x')> of the rows of X and X2, pair by pair: positive where x should come first."""
@@ -210,6 +216,7 @@ class Learner:
         points = None
         if rows is not None and self.memory.needs_data:
             points = (self.features.inputs if by_input else self.features.apply)(phi, rows.astype(work))
+            points = sparse.stand_ins(points) if is_sparse(points) else points
         u_dim = n_features if by_input else dim
         memory = self.memory.start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
         w = np.zeros((len(self.pairs.models), dim), work)
@@ -232,7 +239,8 @@ class Learner:
 
     def _run(self, batch: Batch) -> None:
         assert self.state is not None
-        engine = reference if self.engine == "reference" else fused
+        faster = sparse if sparse.takes(self, self.state, batch) else fused
+        engine = reference if self.engine == "reference" else faster
         self.state.recent.add(engine.run(self, self.state, batch), batch)
 
 

@@ -38,10 +38,10 @@ class Batch:
         """All rows of several batches."""
         if len(batches) == 1:
             return batches[0]
-        if hasattr(batches[0].X, "tocsr"):
-            from scipy.sparse import vstack
+        if any(hasattr(batch.X, "tocsr") for batch in batches):
+            from scipy.sparse import csr_array, vstack
 
-            X = vstack([batch.X for batch in batches], format="csr")
+            X = vstack([csr_array(batch.X) for batch in batches], format="csr")
         else:
             X = np.concatenate([batch.X for batch in batches])
         rest = (np.concatenate([getattr(b, name) for b in batches]) for name in ("y", "weight", "query"))
@@ -79,10 +79,49 @@ class Recent:
 
 
 @dataclass
+class LazyModel:
+    """w = sigma w_hat and w_bar = a w_hat + b u_hat of each model, ``factors`` being (sigma, a, b, ...) of each.
+
+    The points of the slots are lists of their entries: ``columns`` and ``values`` (slots, room), ``counts`` in use.
+    ``stale``: slots whose dense points are out of date.
+    """
+
+    w_hat: Array
+    u_hat: Array
+    factors: Array
+    columns: Array
+    values: Array
+    counts: Array
+    stale: Array
+
+
+@dataclass
+class LazyCenters:
+    """c_j = factor_j c_hat[:, j], with ``squares`` ||c_j||^2; ``stale``: strata whose dense centres are out of date."""
+
+    c_hat: Array
+    factors: Array
+    squares: Array
+    stale: Array
+
+
+@dataclass
+class Lazy:
+    """What the engine for CSR rows keeps between calls, so that the cuts between calls do not show in the bits.
+
+    The arrays of ``State`` are written from these at the end of every call.
+    """
+
+    model: LazyModel | None = None
+    centers: LazyCenters | None = None
+
+
+@dataclass
 class State:
     """The state of one pass: copy it, store it, and learning goes on as if nothing had happened.
 
-    ``w`` and ``w_bar`` have one row per model of the pairs (one row but for more than two classes).
+    ``w`` and ``w_bar`` have one row per model of the pairs (one row but for more than two classes). ``lazy`` is there
+    once CSR rows were learned without a dense feature map.
     """
 
     phi: Any
@@ -93,6 +132,7 @@ class State:
     recent: Recent
     t: int = 0
     tally: Array = field(default_factory=lambda: np.zeros(6))
+    lazy: Lazy | None = None
 
 
 @dataclass

@@ -43,13 +43,21 @@ def _raise_for(value: float, row: int, column: int, dtype: str, names: Array | N
 
 
 def rows_of(X: Any, dtype: str) -> Any:
-    """Rows as a C-contiguous (n, d) array of this dtype; sparse rows stay sparse, as CSR."""
+    """Rows as a C-contiguous (n, d) array of this dtype; sparse rows stay sparse, as CSR in order and without zeros."""
     with np.errstate(over="ignore"):  # what overflows is infinite, and reported by ``check_finite``
         if hasattr(X, "tocsr"):
-            return X.tocsr().astype(dtype)
+            return _canonical(X.tocsr().astype(dtype))
         X = np.ascontiguousarray(X, dtype=dtype)
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns, got shape {X.shape}")
+    return X
+
+
+def _canonical(X: Any) -> Any:
+    """CSR rows with each place stored at most once, in the order of the columns, and only if it is not 0; in place."""
+    X.check_format(full_check=True)
+    X.sum_duplicates()
+    X.eliminate_zeros()
     return X
 
 
@@ -67,7 +75,7 @@ def row_of(x: Any, n_features: int | None, names: Any, dtype: str) -> Array:
         raise ValueError(f"expected one row of {n_features or 'at least one'} values, got shape {row.shape}")
     row = row[None, :]
     check_finite(row, dtype, names)
-    return row
+    return row.astype(dtype)
 
 
 def _values(x: Mapping[Any, Any], names: Any) -> list[Any]:

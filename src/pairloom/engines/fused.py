@@ -11,6 +11,7 @@ import numpy as np
 from pairloom.compiled import add_rows, compiled, dot, dots, move
 from pairloom.engines.reference import LONGEST, STABLE
 from pairloom.losses import loss_slope, loss_value
+from pairloom.memory import Plan
 from pairloom.pairs import pair_offset, pair_sign
 from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
 from pairloom.steps import averaging_rate
@@ -34,12 +35,18 @@ def run(learner: "Learner", state: State, batch: Batch) -> Array:
 
 def run_block(learner: "Learner", state: State, batch: Batch) -> Array:
     """``run`` for rows that are mapped together."""
+    memory = learner.memory
+    Z = learner.features.apply(state.phi, batch.X)
+    U = Z if memory.space == "features" else learner.features.inputs(state.phi, batch.X)
+    plan = memory.plan(state.memory, U, batch.y, batch.weight, state.rng.random((len(batch), memory.draws)))
+    return learn_block(learner, state, Z, batch, plan)
+
+
+def learn_block(learner: "Learner", state: State, Z: Array, batch: Batch, plan: Plan) -> Array:
+    """``run`` for mapped rows whose memory events are planned."""
     n = len(batch)
     memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
     t = np.arange(state.t + 1, state.t + n + 1)
-    Z = learner.features.apply(state.phi, batch.X)
-    U = Z if memory.space == "features" else learner.features.inputs(state.phi, batch.X)
-    plan = memory.plan(state.memory, U, batch.y, batch.weight, state.rng.random((n, memory.draws)))
     scores = np.empty((n, len(state.w)))
     learn(
         Z, batch.y, batch.weight, batch.query, step_table(learner, t, batch.weight), learner.penalty.bound,
@@ -75,13 +82,14 @@ def learn(
     for i in range(y.shape[0]):
         z = Z[i]
         for k in range(models.shape[0]):
-            scores[i, k] = dot(w_bar[k] if averaging else w[k], z)
+            s = dot(w[k], z)
+            scores[i, k] = dot(w_bar[k], z) if averaging else s
             count = find_partners(
                 pairs, models[k], by_class, joint, y[i], query[i], labels, queries, mass, partners, p
             )  # fmt: skip
             if count >= 0:
                 descend(
-                    w[k], v, z, y[i], weight[i], steps[:, i], bound, loss, smooth, pairs, models[k],
+                    w[k], s, v, z, y[i], weight[i], steps[:, i], bound, loss, smooth, pairs, models[k],
                     points, labels, partners[:count], p, q, tally,
                 )  # fmt: skip
             if averaging:
@@ -123,14 +131,14 @@ def find_partners(
 
 @compiled
 def descend(
-    w: Array, v: Array, z: Array, y: float, weight: float, steps: Array, bound: float, loss: int, smooth: bool,
-    pairs: int, model: float, points: Array, labels: Array, partners: Array, p: Array, q: Array, tally: Array,
+    w: Array, s: float, v: Array, z: Array, y: float, weight: float, steps: Array, bound: float,
+    loss: int, smooth: bool, pairs: int, model: float, points: Array, labels: Array, partners: Array, p: Array, q: Array, tally: Array,
 ) -> None:  # fmt: skip
     """``reference.descend``."""
     keep, rate, threshold = steps[0], steps[1], steps[2]
     parts, part = 1, 0
     while part < parts:
-        g = pair_losses(loss, pairs, model, y, dot(w, z), w, points, labels, partners, p, q)
+        g = pair_losses(loss, pairs, model, y, s, w, points, labels, partners, p, q)
         combine(v, z, points, partners, q)
         squared_norm = float(dot(v, v))
         # Not np.isfinite: where sums may be reordered, Numba's version of it lets infinity pass.
@@ -149,6 +157,8 @@ def descend(
             length = rate / (instability - 1.0)
         apply_step(w, v, keep, length, threshold, bound)
         part += 1
+        if part < parts:
+            s = dot(w, z)
         if part == 1:
             tally[STEPS] += weight
             tally[PAIRS] += partners.shape[0]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pairloom.features.sparse import is_sparse
 from pairloom.memory import Example, Memory, Slots
 from pairloom.pairs import Pairs
 from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
@@ -39,8 +40,9 @@ def run(learner: "Learner", state: State, batch: Batch) -> Array:
 def step(learner: "Learner", state: State, row: Batch) -> Array:
     """Learn one row."""
     state.t += 1
-    z = learner.features.apply(state.phi, row.X)[0]
-    u = z if learner.memory.space == "features" else learner.features.inputs(state.phi, row.X)[0]
+    x = row.X.toarray() if is_sparse(row.X) else row.X
+    z = learner.features.apply(state.phi, x)[0]
+    u = z if learner.memory.space == "features" else learner.features.inputs(state.phi, x)[0]
     draws = state.rng.random(learner.memory.draws)
     example = Example(z, u, float(row.y[0]), float(row.weight[0]), int(row.query[0]), draws)
     scores = (state.w if learner.average == "last" else state.w_bar) @ z

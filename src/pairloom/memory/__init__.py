@@ -1,7 +1,21 @@
 """B_t, p_j: which past examples are kept, and what each stands for."""
 
 from pairloom.memory.base import Example, Memory, MemoryState, Plan, Slots
+from pairloom.memory.history import WholeHistory
 from pairloom.memory.latest import Latest
+from pairloom.memory.reservoir import Reservoir
+from pairloom.memory.rsx import RSx
 from pairloom.memory.strata import Strata
 
-__all__ = ["Example", "Latest", "Memory", "MemoryState", "Plan", "Slots", "Strata"]
+__all__ = [
+    "Example",
+    "Latest",
+    "Memory",
+    "MemoryState",
+    "Plan",
+    "RSx",
+    "Reservoir",
+    "Slots",
+    "Strata",
+    "WholeHistory",
+]

@@ -7,11 +7,13 @@ import numpy as np
 
 from pairloom.checks import check_choice, check_count, check_number
 from pairloom.compiled import compiled, dot, move, squared_distances_to
+from pairloom.memory.allocation import Seats, due, observe_seats, plan_seats, share_out
 from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots, Space
 from pairloom.typing import Array
 
 By = Literal["class", "joint"]
 Representative = Literal["fifo", "reservoir", "centroid"]
+Allocation = Literal["equal", "neyman"]
 
 REPRESENTATIVES = {"fifo": 0, "reservoir": 1, "centroid": 2}
 
@@ -21,9 +23,10 @@ TIE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
 
 @dataclass
 class StrataState(MemoryState):
-    """The clusters. Slot j of group g is row g * max_strata + j; ``used[g]`` slots of a group are in use.
+    """The clusters. Stratum j of group g is row g * max_strata + j; ``used[g]`` strata of a group are in use.
 
-    ``scatter`` is the running sum of squares inside each stratum; ``slots.mass`` its count n_j.
+    ``scatter`` is the running sum of squares inside each stratum. A stratum has the slot of its own number, whose
+    mass is its count n_j, or ``seats``.
     """
 
     centers: Array
@@ -31,11 +34,17 @@ class StrataState(MemoryState):
     used: Array
     eps: float
     tie: float
+    seats: Seats | None = None
+
+    @property
+    def counts(self) -> Array:
+        """n_j."""
+        return self.slots.mass if self.seats is None else self.seats.count
 
 
 @dataclass(frozen=True)
 class Strata(Memory):
-    """Keep clusters of the past and one representative of each; weights are the clusters' shares of the history.
+    """Keep clusters of the past and representatives of each; weights are the clusters' shares of the history.
 
     An example joins its nearest cluster j if ||u - c_j||^2 <= eps or if all ``max_strata`` are in use, else it
     founds one. On joining, n_j <- n_j + 1, c_j <- c_j + step (u - c_j), and the representative follows its rule.
@@ -53,8 +62,13 @@ class Strata(Memory):
     by : one clustering per "class", or one for all ("joint", the printed algorithm).
     cluster_in : cluster phi(x) ("features", the paper) or x ("input": d instead of D numbers per centre).
     normalization : weights n_j / N of the paired class ("class"), or n_j / (t - 1) ("history", the printed algorithm).
+    allocation : one representative for each stratum ("equal", the paper), or ``slots`` of them in all, more where
+        n_j sigma_j is large ("neyman"), sigma_j^2 = scatter_j / n_j; shared out anew every 256 examples of the
+        clustering. "fifo" then keeps the newest members of a stratum; "reservoir" independent draws, and the variance
+        of the gradient at a fixed w, sum_j p_j^2 Var_j / m_j, is near the least that ``slots`` draws can have.
+    slots : representatives per clustering for "neyman", at least ``max_strata``; by default twice as many.
 
-    Cost: 3 s D flops per example and 2 s D numbers for s strata.
+    Cost: 3 s D flops per example and 2 s D numbers for s strata; (s + slots) D numbers with "neyman".
 
     Reference: AlQuabeh, Mukhoty and Gu, Variance Reduced Online Gradient Descent for Kernelized Pairwise Learning with
     Limited Memory, ACML 2023, section 4.
@@ -67,6 +81,8 @@ class Strata(Memory):
     by: By = "class"
     cluster_in: Space = "features"
     normalization: Normalization = "class"
+    allocation: Allocation = "equal"
+    slots: int | None = None
 
     def __post_init__(self) -> None:
         if self.eps != "auto" and not (isinstance(self.eps, (int, float, np.number)) and self.eps == self.eps):
@@ -88,10 +104,30 @@ class Strata(Memory):
                 "the centroid of a joint stratum has no label: use representative='fifo' or 'reservoir', "
                 "or strata per class"
             )
+        check_choice("allocation", self.allocation, Allocation)
+        if self.allocation == "equal" and self.slots is not None:
+            raise ValueError(f"slots={self.slots!r} is for allocation='neyman': equal strata have one slot each")
+        if self.allocation == "neyman" and self.representative == "centroid":
+            raise ValueError("a centroid has no sampling variance: allocation='neyman' changes nothing")
+        if self.slots is not None:
+            check_count("slots", self.slots)
+            if self.slots < self.max_strata:
+                raise ValueError(
+                    f"every stratum needs a slot: slots must be at least max_strata={self.max_strata}; got {self.slots}"
+                )
+
+    @property
+    def n_slots(self) -> int:
+        """Slots per clustering."""
+        if self.allocation == "equal":
+            return self.max_strata
+        return 2 * self.max_strata if self.slots is None else self.slots
 
     @property
     def draws(self) -> int:
-        return int(self.representative == "reservoir")
+        if self.representative != "reservoir":
+            return 0
+        return 1 if self.allocation == "equal" else self.n_slots
 
     @property
     def needs_data(self) -> bool:
@@ -113,12 +149,13 @@ class Strata(Memory):
         groups = 1 if self.joint else n_classes
         count = groups * self.max_strata
         return StrataState(
-            slots=Slots.empty(count, dim, dtype),
+            slots=Slots.empty(groups * self.n_slots, dim, dtype),
             centers=np.zeros((count, u_dim), dtype),
             scatter=np.zeros(count),
             used=np.zeros(groups, dtype=np.int64),
             eps=self._radius(points),
             tie=TIE[np.dtype(dtype)],
+            seats=None if self.allocation == "equal" else Seats.empty(groups, self.max_strata, self.n_slots),
         )
 
     def _radius(self, points: Array | None) -> float:
@@ -128,8 +165,23 @@ class Strata(Memory):
 
     def observe(self, state: MemoryState, example: Example) -> None:
         assert isinstance(state, StrataState)
-        u, weight = example.u, example.weight
         g = 0 if self.joint else int(example.y)
+        j, n, step = self._join(state, g, example)
+        if state.seats is not None:
+            state.seats.count[j] = n
+            observe_seats(state.seats, state.slots, g, j, example, self.representative == "fifo")
+            if due(state.seats.rows[g]):
+                state.slots.mass[g * self.n_slots :][: self.n_slots] = self._share_out(state, g)
+        elif self.representative == "fifo":
+            state.slots.write(j, example, 1.0, n)
+        elif self.representative == "reservoir":
+            state.slots.write(j, example, float(example.draws[0] < example.weight / n), n)
+        else:
+            state.slots.write(j, example, step, n)
+
+    def _join(self, state: StrataState, g: int, example: Example) -> tuple[int, float, float]:
+        """The stratum that an example joins or founds, its new count, and the step of its centre."""
+        u, weight = example.u, example.weight
         first, used = g * self.max_strata, state.used[g]
         distances = np.square(u - state.centers[first : first + used]).sum(axis=1)
         tol = state.tie * (1.0 + u @ u) / 2.0
@@ -138,30 +190,47 @@ class Strata(Memory):
         if far and used < self.max_strata:
             state.used[g] += 1
             state.centers[first + used] = u
-            state.slots.write(first + used, example, blend=1.0, mass=weight)
-            return
+            return first + used, weight, 1.0
         j = first + near
-        n = state.slots.mass[j] + weight
-        # A row of weight k moves a centre as k equal rows would.
-        step = weight / n if self.centroid_step == "mean" else 1.0 - (1.0 - self.centroid_step) ** weight
-        state.scatter[j] += weight * (1.0 - step) * distances[near]
-        state.centers[j] += step * (u - state.centers[j])
-        if self.representative == "fifo":
-            blend = 1.0
-        elif self.representative == "reservoir":
-            blend = float(example.draws[0] < weight / n)
+        n = state.counts[j] + weight
+        # A row of weight k moves a centre, and adds to the scatter, as k equal rows would.
+        if self.centroid_step == "mean":
+            step = weight / n
+            spread = weight * (1.0 - step)
         else:
-            blend = step
-        state.slots.write(j, example, blend, n)
+            e = self.centroid_step
+            step = 1.0 - (1.0 - e) ** weight
+            spread = (1.0 - e) / (e * (2.0 - e)) * step * (2.0 - step)
+        state.scatter[j] += spread * distances[near]
+        state.centers[j] += step * (u - state.centers[j])
+        return j, n, step
+
+    def _share_out(self, state: StrataState, g: int) -> Array:
+        """Give the strata of a clustering their seats anew; the masses of its slots after that."""
+        assert state.seats is not None
+        own = slice(g * self.max_strata, g * self.max_strata + state.used[g])
+        rounding = state.tie * (1.0 + np.square(state.centers[own]).sum(axis=1, dtype=float)) / 2.0
+        return share_out(state.seats, g, own, state.scatter[own], rounding, state.tie, self.representative == "fifo")
 
     def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
         assert isinstance(state, StrataState)
+        if state.seats is None:
+            return self._cluster(state, U, y, weight, draws, REPRESENTATIVES[self.representative])
+        group = np.zeros(len(y), np.int64) if self.joint else y.astype(np.int64)
+        return plan_seats(
+            state.seats, state.slots.mass, group, weight, draws, self.representative == "fifo",
+            lambda rows: self._cluster(state, U[rows], y[rows], weight[rows], draws[rows], 0),
+            lambda g: self._share_out(state, g),
+        )  # fmt: skip
+
+    def _cluster(self, state: StrataState, U: Array, y: Array, weight: Array, draws: Array, rule: int) -> Plan:
+        """The stratum of each row, its count after it, and how far a representative by ``rule`` moves."""
         n = len(y)
         plan = Plan(np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
         plan_strata(
-            U, y, weight, draws, self.joint, REPRESENTATIVES[self.representative],
+            U, y, weight, draws, self.joint, rule,
             0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
-            state.centers, state.scatter, state.used, state.slots.mass.copy(), plan.slot, plan.blend, plan.mass,
+            state.centers, state.scatter, state.used, state.counts.copy(), plan.slot, plan.blend, plan.mass,
         )  # fmt: skip
         return plan
 
@@ -184,6 +253,15 @@ def nearest(u: Array, centers: Array, tol: float, distances: Array) -> tuple[int
         if distances[j] <= smallest + tol:
             return j, distances[j]
     return 0, np.inf
+
+
+@compiled
+def center_step(constant_step: float, weight: float, share: float) -> tuple[float, float]:
+    """How far a centre moves, and what a unit of squared distance adds to the scatter; constant_step 0 is the mean."""
+    if constant_step == 0:
+        return share, weight * (1.0 - share)
+    step = 1.0 - (1.0 - constant_step) ** weight
+    return step, (1.0 - constant_step) / (constant_step * (2.0 - constant_step)) * step * (2.0 - step)
 
 
 @compiled
@@ -212,8 +290,8 @@ def plan_strata(
         else:
             mass[j] += weight[i]
             share = weight[i] / mass[j]
-            step = share if constant_step == 0.0 else 1.0 - (1.0 - constant_step) ** weight[i]
-            scatter[j] += weight[i] * (1.0 - step) * distance
+            step, spread = center_step(constant_step, weight[i], share)
+            scatter[j] += spread * distance
             move(centers[j], u, step)
             if representative == 0:
                 blend[i] = 1.0

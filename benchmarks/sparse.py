@@ -1,0 +1,118 @@
+"""CSR rows: one pass of FPOGD over documents, linear and kernel, beside scikit-learn's SGDClassifier; one core.
+
+PAIRLOOM_DATA=folder python benchmarks/sparse.py [--toy]
+
+One shuffled 80/20 split, rows in batches of 512, float32. The steps are fixed, not tuned. Memory is the peak of what
+Python allocates during a second, untimed pass, beside the rows themselves; a dense copy of them is shown for comparison.
+"""
+
+import argparse
+import os
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from sklearn.linear_model import SGDClassifier
+from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from pairloom.data import load_dataset
+from pairloom.systems import FPOGD
+
+BATCH = 512
+
+
+def linear(**parameters: object) -> FPOGD:
+    return FPOGD(kernel="linear", random_state=0, **parameters)
+
+
+def kernel(**parameters: object) -> FPOGD:
+    return FPOGD(gamma="median", n_components=512, random_state=0, **parameters)
+
+
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "SGDClassifier, log loss": lambda: SGDClassifier(loss="log_loss", random_state=0),
+    "SGDClassifier, hinge": lambda: SGDClassifier(loss="hinge", random_state=0),
+    "FPOGD linear, square": lambda: linear(eta=0.125),
+    "FPOGD linear, logistic": lambda: linear(loss="logistic", eta=1.0),
+    "FPOGD linear, hinge, averaged": lambda: linear(loss="hinge", eta=0.5, average="poly"),
+    "FPOGD linear, logistic, maxabs": lambda: linear(loss="logistic", eta=0.02, scale="maxabs"),
+    "FPOGD linear, centroids": lambda: linear(eta=0.125, representative="centroid"),
+    "FPOGD kernel, D = 512": lambda: kernel(),
+    "FPOGD kernel, strata in input space": lambda: kernel(cluster_in="input"),
+    "FPOGD kernel, maxabs": lambda: kernel(scale="maxabs"),
+}
+
+
+def toy() -> tuple[Any, np.ndarray]:
+    """Few short documents of two topics."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((800, 3000), density=0.01, format="csr", rng=rng, dtype=np.float32)
+    score = X @ rng.normal(size=3000)
+    return X, np.where(score > np.quantile(score, 0.8), 1, -1)
+
+
+def read(name: str) -> tuple[Any, np.ndarray]:
+    """Shuffled rows and labels."""
+    data = load_dataset(name)
+    order = np.random.default_rng(0).permutation(len(data.y))
+    return data.X[order].astype(np.float32), data.y[order]
+
+
+def one_pass(model: Any, X: Any, y: np.ndarray) -> Any:
+    for i in range(0, len(y), BATCH):
+        model.partial_fit(X[i : i + BATCH], y[i : i + BATCH], classes=np.array([-1, 1]))
+    return model
+
+
+def measure(make: Callable[[], Any], X: Any, y: np.ndarray) -> tuple[float, float, float]:
+    """Examples per second, peak of allocated memory in MB, AUC on the last fifth."""
+    cut = int(0.8 * len(y))
+    one_pass(make(), X[:50], y[:50])  # compiles
+    start = time.perf_counter()
+    model = one_pass(make(), X[:cut], y[:cut])
+    seconds = time.perf_counter() - start
+    auc = roc_auc_score(y[cut:], model.decision_function(X[cut:]))
+    tracemalloc.start()
+    one_pass(make(), X[:cut], y[:cut])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return cut / seconds, peak / 1e6, auc
+
+
+def compare(name: str, X: Any, y: np.ndarray) -> Table:
+    n, d = X.shape
+    stored = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e6
+    table = Table(
+        title=f"{name}: {n:,} x {d:,}, {X.nnz / n:.0f} entries per row, {np.mean(y > 0):.1%} positive, "
+        f"{stored:.0f} MB as CSR, {n * d * 4 / 1e6:,.0f} MB dense"
+    )
+    for column in ("learner", "examples per second", "peak memory (MB)", "test AUC"):
+        table.add_column(column, justify="left" if column == "learner" else "right")
+    for learner, make in track(LEARNERS.items(), description=name, console=Console(stderr=True)):
+        speed, peak, auc = measure(make, X, y)
+        table.add_row(learner, f"{speed:,.0f}", f"{peak:,.0f}", f"{auc:.4f}")
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the benchmark works")
+    small = parser.parse_args().toy
+    if not small and not os.environ.get("PAIRLOOM_DATA"):
+        sys.exit("PAIRLOOM_DATA is not set: this benchmark needs the folder of LIBSVM files, or --toy")
+    console = Console(width=110)
+    with threadpool_limits(1):
+        for name in ("toy",) if small else ("reuters.moneyfx", "rcv1.subset"):
+            console.print(compare(name, *(toy() if small else read(name))))
+
+
+if __name__ == "__main__":
+    main()

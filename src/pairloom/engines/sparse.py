@@ -1,0 +1,239 @@
+"""CSR rows in linear mode, and strata of CSR rows: one example costs its stored entries, not all columns.
+
+The same iterates as ``reference``. Factors that a step would apply to all columns (shrinkage, averaging, moving
+centres) are kept apart and multiplied in when they become too small; the slots' points are lists of entries. These
+forms live in ``state.lazy``, and the dense arrays of the state are written from them at the end of every call: they are
+what they would be after dense rows. Nothing depends, to the bit, on how rows are cut into calls.
+
+Cost: O((partners + strata) nnz) per example, with nnz stored entries per row and per point (a centroid has those of all
+its members); O(d) for each model, and for each slot and stratum that changed, per call; 8 (strata + 2 models) d bytes
+besides the state's own. O(d) for every step of a penalty with l1, and of centres with ``centroid_step=1``.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairloom.compiled import dot
+from pairloom.engines import fused
+from pairloom.engines.sparse_kernels import MU, NU, SIGMA, SQUARE, A, B, learn_rows
+from pairloom.engines.sparse_strata import plan_rows, score_rows, write_centers, write_points
+from pairloom.features import Identity
+from pairloom.features.sparse import as_csr, column_moments, is_sparse
+from pairloom.memory import Plan, Strata
+from pairloom.memory.allocation import plan_seats
+from pairloom.memory.strata import REPRESENTATIVES, StrataState
+from pairloom.state import Batch, Lazy, LazyCenters, LazyModel, State
+from pairloom.steps import averaging_rate
+from pairloom.typing import Array
+
+if TYPE_CHECKING:
+    from pairloom.learner import Learner
+
+ROWS = 512
+"""Rows whose memory events are planned at once."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """CSR rows as compiled code takes them; a slice of them shares the entries."""
+
+    data: Array
+    indices: Array
+    indptr: Array
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def __getitem__(self, part: slice) -> "Rows":
+        start, stop, _ = part.indices(len(self))
+        return Rows(self.data, self.indices, self.indptr[start : stop + 1])
+
+    @classmethod
+    def of(cls, X: Any) -> "Rows":
+        """The rows of a CSR array."""
+        return cls(
+            np.ascontiguousarray(X.data), X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+        )
+
+
+def csr(X: Any) -> Any:
+    """Dense rows as CSR; CSR rows as they are."""
+    from scipy.sparse import csr_array
+
+    return X if is_sparse(X) else csr_array(X)
+
+
+def center_of(state: State) -> Array:
+    """m, that scaling takes from dense rows but leaves in CSR rows; empty if it is 0."""
+    shift, scale = state.phi.scaler.shift, state.phi.scaler.scale
+    return np.divide(shift, scale, dtype=float) if shift.any() else np.zeros(0)
+
+
+def scores(state: State, Z: Any, w: Array) -> Array:
+    """<w, z - m> of CSR rows: what dense rows score."""
+    rows, center = Rows.of(Z), center_of(state)
+    result = np.empty(len(rows))
+    score_rows(rows.data, rows.indices, rows.indptr, w, result)
+    return result - dot(w.astype(float), center) if center.size else result
+
+
+def stand_ins(points: Any) -> Array:
+    """Two points on a line, as far from each other as two of these rows are on average: all that a memory asks for."""
+    X = as_csr(points)
+    n = X.shape[0]
+    spread = n * np.square(column_moments(X)[1]).sum()
+    return np.array([[0.0], [np.sqrt(2.0 * spread / max(1, n - 1))]])
+
+
+def takes(learner: "Learner", state: State, batch: Batch) -> bool:
+    """Whether rows are for this engine: CSR rows that no map makes dense, and all rows after the first of these."""
+    stay_sparse = isinstance(learner.features, Identity) or learner.memory.space == "input"
+    return stay_sparse and (is_sparse(batch.X) or state.lazy is not None)
+
+
+def run(learner: "Learner", state: State, batch: Batch) -> Array:
+    """``fused.run`` for CSR rows, in linear mode or with strata in the input space."""
+    linear = isinstance(learner.features, Identity)
+    rows = Rows.of(learner.features.inputs(state.phi, csr(batch.X)))
+    result = np.empty((len(batch), len(state.w)))
+    for start in range(0, len(batch), ROWS):
+        part = slice(start, start + ROWS)
+        block = Batch(rows, batch.y, batch.weight, batch.query)[part]
+        plan = plan_memory(learner, state, block)
+        if linear:
+            learn_block(learner, state, block, plan, result[part])
+        else:
+            Z = learner.features.apply(state.phi, batch.X[part])
+            result[part] = fused.learn_block(learner, state, Z, block, plan)
+    settle(learner, state)
+    return result
+
+
+def learn_block(learner: "Learner", state: State, batch: Batch, plan: Plan, scores: Array) -> None:
+    """``fused.learn_block`` in linear mode; the state's dense arrays fall behind."""
+    memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
+    lazy = lazy_model(learner, state)
+    t = np.arange(state.t + 1, state.t + len(batch) + 1)
+    make_room(lazy, plan, batch.X)
+    learn_rows(
+        batch.X.data, batch.X.indices, batch.X.indptr, batch.y, batch.weight, batch.query,
+        fused.step_table(learner, t, batch.weight), learner.penalty.bound,
+        averaging_rate(learner.average, t), learner.average != "last",
+        learner.loss.code, bool(np.isfinite(learner.loss.smoothness)),
+        pairs.code, pairs.models, memory.weighting == "class", memory.joint,
+        plan.start, plan.slot, plan.blend, plan.mass, center_of(state),
+        lazy.w_hat, lazy.u_hat, lazy.factors, lazy.columns, lazy.values, lazy.counts, lazy.stale,
+        slots.labels, slots.queries, slots.mass, state.tally, scores,
+    )  # fmt: skip
+    state.t += len(batch)
+
+
+def plan_memory(learner: "Learner", state: State, batch: Batch) -> Plan:
+    """``memory.plan`` for CSR points; only strata look at them."""
+    memory, strata = learner.memory, state.memory
+    U, y, weight, draws = batch.X, batch.y, batch.weight, state.rng.random((len(batch), memory.draws))
+    if not (isinstance(memory, Strata) and isinstance(strata, StrataState)):
+        return memory.plan(strata, np.empty((len(batch), 0)), y, weight, draws)
+    if strata.seats is None:
+        return cluster(memory, state, U, y, weight, draws, REPRESENTATIVES[memory.representative])
+
+    def share_out(g: int) -> Array:
+        settle(learner, state)
+        return memory._share_out(strata, g)
+
+    group = np.zeros(len(y), np.int64) if memory.joint else y.astype(np.int64)
+    return plan_seats(
+        strata.seats, strata.slots.mass, group, weight, draws, memory.representative == "fifo",
+        lambda part: cluster(memory, state, U[part], y[part], weight[part], draws[part], 0), share_out,
+    )  # fmt: skip
+
+
+def cluster(
+    memory: Strata, state: State, U: Rows, y: Array, weight: Array, draws: Array, representative: int
+) -> Plan:  # fmt: skip
+    """``Strata._cluster`` for CSR points."""
+    strata, lazy = state.memory, lazy_centers(state)
+    assert isinstance(strata, StrataState)
+    n = len(y)
+    plan = Plan(np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
+    plan_rows(
+        U.data, U.indices, U.indptr, y, weight, draws, memory.joint, representative,
+        0.0 if memory.centroid_step == "mean" else float(memory.centroid_step), float(strata.eps), strata.tie,
+        lazy.c_hat, lazy.factors, lazy.squares, lazy.stale,
+        strata.scatter, strata.used, strata.counts.copy(), plan.slot, plan.blend, plan.mass,
+    )  # fmt: skip
+    return plan
+
+
+def lazy_model(learner: "Learner", state: State) -> LazyModel:
+    """The forms of the model and the slots, made from the dense arrays on the first CSR rows."""
+    lazy = state.lazy = state.lazy or Lazy()
+    if lazy.model is None:
+        averaging, slots, center = learner.average != "last", state.memory.slots, center_of(state)
+        w = state.w.astype(float)
+        u = (state.w_bar if averaging else state.w[:, :0]).astype(float)
+        factors = np.zeros((len(w), 6))
+        factors[:, SIGMA] = factors[:, B] = 1.0
+        factors[:, SQUARE] = np.square(w).sum(axis=1)
+        if center.size:
+            factors[:, MU] = w @ center
+            factors[:, NU] = u @ center if averaging else 0.0
+        full = [row + center if center.size else row for row in slots.points[slots.mass > 0]]
+        entries = [np.flatnonzero(row) for row in full]
+        shape = (len(slots.mass), max([1, *map(len, entries)]))
+        model = LazyModel(
+            w, u, factors, np.zeros(shape, np.int32), np.zeros(shape, slots.points.dtype),
+            np.zeros(shape[0], np.int64), np.zeros(shape[0], bool),
+        )  # fmt: skip
+        for j, row, columns in zip(np.flatnonzero(slots.mass > 0), full, entries, strict=True):
+            model.counts[j] = len(columns)
+            model.columns[j, : len(columns)], model.values[j, : len(columns)] = columns, row[columns]
+        lazy.model = model
+    return lazy.model
+
+
+def lazy_centers(state: State) -> LazyCenters:
+    """The form of the centres, made from the dense array on the first CSR rows."""
+    lazy = state.lazy = state.lazy or Lazy()
+    if lazy.centers is None:
+        assert isinstance(state.memory, StrataState)
+        centers, used, center = state.memory.centers, state.memory.used, center_of(state)
+        c_hat = np.zeros(centers.shape[::-1])
+        cap = len(centers) // len(used)
+        for j in (g * cap + k for g in range(len(used)) for k in range(used[g])):
+            c_hat[:, j] = centers[j] + center if center.size else centers[j]
+        squares = np.square(c_hat).sum(axis=0)
+        lazy.centers = LazyCenters(c_hat, np.ones(len(centers)), squares, np.zeros(len(centers), bool))
+    return lazy.centers
+
+
+def make_room(lazy: LazyModel, plan: Plan, rows: Rows) -> None:
+    """Let the lists of the slots be long enough for the planned events."""
+    if not len(plan.slot):
+        return
+    length = np.repeat(np.diff(rows.indptr), np.diff(plan.start))
+    joins = (plan.blend > 0) & (plan.blend < 1)
+    longest = max(lazy.counts.max(), length.max())
+    grown = longest + np.bincount(plan.slot[joins], length[joins], minlength=1).max()
+    need, have = int(min(grown, lazy.w_hat.shape[1])), lazy.columns.shape[1]
+    if need > have:
+        more = ((0, 0), (0, need - have))
+        lazy.columns, lazy.values = np.pad(lazy.columns, more), np.pad(lazy.values, more)
+
+
+def settle(learner: "Learner", state: State) -> None:
+    """Bring the dense arrays of the state up to date."""
+    lazy, memory, center = state.lazy, state.memory, center_of(state)
+    if lazy is None:
+        return
+    if lazy.centers is not None and isinstance(memory, StrataState):
+        own = lazy.centers
+        write_centers(memory.centers, center, own.c_hat, own.factors, own.stale)
+    if lazy.model is not None:
+        model, f = lazy.model, lazy.model.factors
+        state.w[:] = f[:, [SIGMA]] * model.w_hat
+        if learner.average != "last":
+            state.w_bar[:] = f[:, [A]] * model.w_hat + f[:, [B]] * model.u_hat
+        write_points(memory.slots.points, center, model.columns, model.values, model.counts, model.stale)

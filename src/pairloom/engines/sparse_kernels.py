@@ -1,0 +1,256 @@
+"""Compiled loops over CSR rows: the model.
+
+    w = sigma w_hat,    w_bar = a w_hat + b u_hat
+
+A step scales sigma and changes the entries of w_hat and u_hat where the gradient has any. All is in float64. ``center``
+is the point m that the scaling takes from every row, or empty: scores are <w, z - m>, with mu = <w_hat, m> and
+nu = <u_hat, m> carried along; pairs do not see it.
+"""
+
+import numpy as np
+
+from pairloom.compiled import compiled, dot
+from pairloom.engines.fused import find_partners
+from pairloom.engines.reference import LONGEST, STABLE
+from pairloom.losses import loss_slope, loss_value
+from pairloom.pairs import pair_offset, pair_sign
+from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST
+from pairloom.typing import Array
+
+SIGMA, A, B, SQUARE, MU, NU = range(6)
+"""Factors of a model; SQUARE is ||w||^2, kept up only if w is bounded."""
+
+FOLD = 1e-100
+"""A factor below this is multiplied in, which is a pass over all columns."""
+
+CANCEL = 16.0
+"""So is ``a``, once it is so many times sigma: a w_hat and b u_hat would cancel."""
+
+
+@compiled
+def learn_rows(
+    data: Array, indices: Array, indptr: Array, y: Array, weight: Array, query: Array, steps: Array, bound: float,
+    rho: Array, averaging: bool, loss: int, smooth: bool, pairs: int, models: Array, by_class: bool, joint: bool,
+    start: Array, slot: Array, blend: Array, new_mass: Array, center: Array,
+    w_hat: Array, u_hat: Array, factors: Array, columns: Array, values: Array, counts: Array, stale: Array,
+    labels: Array, queries: Array, mass: Array, tally: Array, scores: Array,
+) -> None:  # fmt: skip
+    """``fused.learn`` for CSR rows."""
+    d = w_hat.shape[1]
+    partners = np.empty(mass.shape[0], np.int64)
+    p, q = np.empty(mass.shape[0]), np.empty(mass.shape[0])
+    scratch, touched, v = np.zeros(d), np.empty(d, np.int64), np.empty(d)
+    for i in range(y.shape[0]):
+        cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        for k in range(models.shape[0]):
+            w, u, f = w_hat[k], u_hat[k], factors[k]
+            s = gather(w, cols, vals)
+            scores[i, k] = f[SIGMA] * (s - f[MU])
+            if averaging:
+                scores[i, k] = f[A] * (s - f[MU]) + f[B] * (gather(u, cols, vals) - f[NU])
+            count = find_partners(
+                pairs, models[k], by_class, joint, y[i], query[i], labels, queries, mass, partners, p
+            )  # fmt: skip
+            if count >= 0:
+                descend_rows(
+                    w, u, f, center, s, cols, vals, y[i], weight[i], steps[:, i], bound, loss, smooth, pairs,
+                    models[k], columns, values, counts, labels, partners[:count], p, q, scratch, touched, v, tally,
+                )  # fmt: skip
+            if averaging:
+                f[A] = (1.0 - rho[i]) * f[A] + rho[i] * f[SIGMA]
+                f[B] *= 1.0 - rho[i]
+                if not (abs(f[A]) <= CANCEL * abs(f[SIGMA]) and f[B] > FOLD):
+                    fold(w, u, f)
+        for e in range(start[i], start[i + 1]):
+            j = slot[e]
+            if blend[e] > 0:
+                counts[j] = blend_rows(columns[j], values[j], counts[j], cols, vals, blend[e])
+                stale[j] = True
+                labels[j] = y[i]
+                queries[j] = query[i]
+            mass[j] = new_mass[e]
+
+
+@compiled
+def gather(a: Array, cols: Array, vals: Array) -> float:
+    """<a, row>."""
+    total = 0.0
+    for e in range(cols.shape[0]):
+        total += a[cols[e]] * vals[e]
+    return total
+
+
+@compiled
+def scatter(a: Array, cols: Array, vals: Array, factor: float) -> None:
+    """a <- a + factor row."""
+    for e in range(cols.shape[0]):
+        a[cols[e]] += factor * vals[e]
+
+
+@compiled
+def descend_rows(
+    w: Array, u: Array, f: Array, center: Array, s: float, cols: Array, vals: Array, y: float, weight: float,
+    steps: Array, bound: float, loss: int, smooth: bool, pairs: int, model: float,
+    columns: Array, values: Array, counts: Array, labels: Array, partners: Array, p: Array, q: Array,
+    scratch: Array, touched: Array, v: Array, tally: Array,
+) -> None:  # fmt: skip
+    """``fused.descend``; s is <w_hat, z>. The gradient has the entries v in the columns ``touched``."""
+    keep, rate, threshold = steps[0], steps[1], steps[2]
+    parts, part = 1, 0
+    while part < parts:
+        g = row_losses(loss, pairs, model, y, f[SIGMA], s, w, columns, values, counts, labels, partners, p, q)
+        n = combine_rows(scratch, touched, v, cols, vals, columns, values, counts, partners, q)
+        squared_norm = 0.0
+        for e in range(n):
+            squared_norm += v[e] * v[e]
+        if not (g + squared_norm < np.inf and rate * rate * squared_norm < LONGEST):
+            tally[SKIPPED] += 1
+            return
+        instability = rate * squared_norm / (2.0 * g) if smooth and g > 0 else 0.0
+        if parts == 1 and weight > 1 and (instability > STABLE or keep <= 0):
+            parts = int(np.ceil(weight))
+            keep, rate, threshold = steps[3], steps[4], steps[5]
+            continue
+        tally[WORST] = max(tally[WORST], instability)
+        length = rate
+        if instability > STABLE:
+            tally[CUT] += 1
+            length = rate / (instability - 1.0)
+        step_rows(w, u, f, center, touched[:n], v[:n], squared_norm, keep, length, threshold, bound)
+        part += 1
+        if part < parts:
+            s = gather(w, cols, vals)
+        if part == 1:
+            tally[STEPS] += weight
+            tally[PAIRS] += partners.shape[0]
+            tally[LOSS] += weight * g
+
+
+@compiled
+def row_losses(
+    loss: int, pairs: int, model: float, y: float, sigma: float, s: float, w: Array,
+    columns: Array, values: Array, counts: Array, labels: Array, partners: Array, p: Array, q: Array,
+) -> float:  # fmt: skip
+    """``fused.pair_losses``."""
+    g = 0.0
+    for k in range(partners.shape[0]):
+        j = partners[k]
+        label = labels[j]
+        a = pair_sign(pairs, y, label, model)
+        delta = sigma * (s - gather(w, columns[j, : counts[j]], values[j, : counts[j]]))
+        margin = a * delta + pair_offset(pairs, y, label)
+        g += p[k] * loss_value(loss, margin)
+        q[k] = -p[k] * a * loss_slope(loss, margin)
+    return g
+
+
+@compiled
+def combine_rows(
+    scratch: Array, touched: Array, v: Array, cols: Array, vals: Array,
+    columns: Array, values: Array, counts: Array, partners: Array, q: Array,
+) -> int:  # fmt: skip
+    """``fused.combine``: v <- sum_k q_k (B_k - z); returns the number of its entries.
+
+    ``scratch``, with room for all columns, is zero before and after.
+    """
+    psi = 0.0
+    for k in range(partners.shape[0]):
+        psi -= q[k]
+    for e in range(cols.shape[0]):
+        scratch[cols[e]] = psi * vals[e]
+    for k in range(partners.shape[0]):
+        j = partners[k]
+        for e in range(counts[j] if q[k] != 0 else 0):
+            scratch[columns[j, e]] += q[k] * values[j, e]
+    n = collect(scratch, touched, v, 0, cols)
+    for k in range(partners.shape[0]):
+        if q[k] != 0:
+            n = collect(scratch, touched, v, n, columns[partners[k], : counts[partners[k]]])
+    return n
+
+
+@compiled
+def collect(scratch: Array, touched: Array, v: Array, n: int, cols: Array) -> int:
+    """Move the entries of ``scratch`` in some columns to the end of v."""
+    for e in range(cols.shape[0]):
+        x = scratch[cols[e]]
+        if x != 0:
+            touched[n] = cols[e]
+            v[n] = x
+            n += 1
+            scratch[cols[e]] = 0.0
+    return n
+
+
+@compiled
+def step_rows(
+    w: Array, u: Array, f: Array, center: Array, touched: Array, v: Array, squared_norm: float,
+    keep: float, rate: float, threshold: float, bound: float,
+) -> None:  # fmt: skip
+    """``fused.apply_step``; w_bar stays where it is."""
+    if bound < np.inf:
+        along = f[SIGMA] * gather(w, touched, v)
+        f[SQUARE] = keep * keep * f[SQUARE] - 2.0 * keep * rate * along + rate * rate * squared_norm
+    f[SIGMA] *= keep
+    if not abs(f[SIGMA]) > FOLD:
+        fold(w, u, f)
+    by = -rate / f[SIGMA]
+    back = -by * f[A] / f[B]
+    scatter(w, touched, v, by)
+    if u.shape[0] > 0:
+        scatter(u, touched, v, back)
+    if center.shape[0] > 0:
+        shift = gather(center, touched, v)
+        f[MU] += by * shift
+        f[NU] += back * shift
+    if threshold > 0:
+        fold(w, u, f)
+        for c in range(w.shape[0]):
+            w[c] = np.sign(w[c]) * max(0.0, abs(w[c]) - threshold)
+        f[SQUARE] = dot(w, w)
+        f[MU] = dot(w, center) if center.shape[0] > 0 else 0.0
+    if f[SQUARE] > bound * bound:
+        f[SIGMA] *= bound / np.sqrt(f[SQUARE])
+        f[SQUARE] = bound * bound
+
+
+@compiled
+def fold(w: Array, u: Array, f: Array) -> None:
+    """Multiply the factors in: w_hat <- w, u_hat <- w_bar."""
+    for c in range(u.shape[0]):
+        u[c] = f[A] * w[c] + f[B] * u[c]
+    for c in range(w.shape[0]):
+        w[c] *= f[SIGMA]
+    f[NU] = f[A] * f[MU] + f[B] * f[NU]
+    f[MU] *= f[SIGMA]
+    f[SIGMA], f[A], f[B] = 1.0, 0.0, 1.0
+
+
+@compiled
+def blend_rows(columns: Array, values: Array, count: int, cols: Array, vals: Array, step: float) -> int:
+    """``Slots.write`` for lists of entries, ordered by column: row <- row + step (z - row); returns its new length.
+
+    In place, from the back: the union is never shorter than the row.
+    """
+    length = len(cols)
+    if step == 1:
+        columns[:length], values[:length] = cols, vals
+        return length
+    i, e, common = 0, 0, 0
+    while i < count and e < length:
+        before, after = columns[i] <= cols[e], columns[i] >= cols[e]
+        common += before and after
+        i += before
+        e += after
+    total = count + length - common
+    i, e = count - 1, length - 1
+    for k in range(total - 1, -1, -1):
+        old = e < 0 or (i >= 0 and columns[i] >= cols[e])
+        new = e >= 0 and (i < 0 or cols[e] >= columns[i])
+        column = columns[i] if old else cols[e]
+        value = (1.0 - step) * values[i] if old else 0.0
+        value += step * vals[e] if new else 0.0
+        columns[k], values[k] = column, value
+        i -= old
+        e -= new
+    return total

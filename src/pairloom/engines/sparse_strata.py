@@ -1,0 +1,129 @@
+"""Compiled loops over CSR rows: the strata, and the dense arrays that are written at the end of a call."""
+
+import numpy as np
+
+from pairloom.compiled import compiled
+from pairloom.engines.sparse_kernels import FOLD
+from pairloom.memory.strata import center_step
+from pairloom.typing import Array
+
+
+@compiled
+def plan_rows(
+    data: Array, indices: Array, indptr: Array, y: Array, weight: Array, draws: Array, joint: bool,
+    representative: int, constant_step: float, eps: float, tie: float,
+    c_hat: Array, factors: Array, squares: Array, stale: Array,
+    scatter: Array, used: Array, mass: Array, slot: Array, blend: Array, new_mass: Array,
+) -> None:  # fmt: skip
+    """``plan_strata`` for CSR rows."""
+    cap = factors.shape[0] // used.shape[0]
+    products = np.empty(cap)
+    for i in range(y.shape[0]):
+        cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        g = 0 if joint else int(y[i])
+        first = g * cap
+        square = 0.0
+        for e in range(vals.shape[0]):
+            square += float(vals[e]) * float(vals[e])
+        tol = tie * (1.0 + square) / 2.0
+        near, distance = nearest_row(cols, vals, square, c_hat, factors, squares, first, used[g], tol, products)
+        j = first + near
+        far = used[g] == 0 or eps < 0 or distance - tol > eps
+        if far and used[g] < cap:
+            j = first + used[g]
+            used[g] += 1
+            mass[j] = weight[i]
+            blend[i] = 1.0
+            squares[j] = square
+            for e in range(cols.shape[0]):
+                c_hat[cols[e], j] = vals[e]
+        else:
+            mass[j] += weight[i]
+            share = weight[i] / mass[j]
+            step, spread = center_step(constant_step, weight[i], share)
+            scatter[j] += spread * distance
+            move_center(c_hat, factors, squares, j, cols, vals, square, products[near], step)
+            if representative == 0:
+                blend[i] = 1.0
+            elif representative == 1:
+                blend[i] = 1.0 if draws[i, 0] < share else 0.0
+            else:
+                blend[i] = step
+        stale[j] = True
+        slot[i] = j
+        new_mass[i] = mass[j]
+
+
+@compiled
+def nearest_row(
+    cols: Array, vals: Array, square: float, c_hat: Array, factors: Array, squares: Array,
+    first: int, count: int, tol: float, products: Array,
+) -> tuple[int, float]:  # fmt: skip
+    """``nearest`` by ||u||^2 - 2 <u, c_j> + ||c_j||^2; fills ``products`` <u, c_j>."""
+    products[:count] = 0.0
+    for e in range(cols.shape[0]):
+        x, row = float(vals[e]), c_hat[cols[e], first : first + count]
+        for j in range(count):
+            products[j] += x * row[j]
+    smallest = np.inf
+    for j in range(count):
+        products[j] *= factors[first + j]
+        smallest = min(smallest, square - 2.0 * products[j] + squares[first + j])
+    for j in range(count):
+        distance = square - 2.0 * products[j] + squares[first + j]
+        if distance <= smallest + tol:
+            return j, max(0.0, distance)
+    return 0, np.inf
+
+
+@compiled
+def move_center(
+    c_hat: Array, factors: Array, squares: Array, j: int, cols: Array, vals: Array, square: float, product: float,
+    step: float,
+) -> None:  # fmt: skip
+    """c_j <- c_j + step (u - c_j), with ||u||^2 and <u, c_j> given; a step of 1 passes over all columns."""
+    stay = 1.0 - step
+    squares[j] = max(0.0, stay * stay * squares[j] + 2.0 * step * stay * product + step * step * square)
+    factors[j] *= stay
+    if factors[j] < FOLD:
+        for c in range(c_hat.shape[0]):
+            c_hat[c, j] *= factors[j]
+        factors[j] = 1.0
+    by = step / factors[j]
+    for e in range(cols.shape[0]):
+        c_hat[cols[e], j] += by * vals[e]
+
+
+@compiled
+def write_centers(centers: Array, center: Array, c_hat: Array, factors: Array, stale: Array) -> None:
+    """The dense centres that are out of date, less the point m that dense rows are centred by."""
+    js = np.flatnonzero(stale)
+    for c in range(c_hat.shape[0]):
+        m = center[c] if center.shape[0] > 0 else 0.0
+        for j in js:
+            centers[j, c] = factors[j] * c_hat[c, j] - m
+    stale[:] = False
+
+
+@compiled
+def write_points(points: Array, center: Array, columns: Array, values: Array, counts: Array, stale: Array) -> None:
+    """The dense points of the slots that are out of date, less m."""
+    for j in np.flatnonzero(stale):
+        if center.shape[0] > 0:
+            for c in range(points.shape[1]):
+                points[j, c] = -center[c]
+        else:
+            points[j, :] = 0.0
+        for e in range(counts[j]):
+            points[j, columns[j, e]] += values[j, e]
+    stale[:] = False
+
+
+@compiled
+def score_rows(data: Array, indices: Array, indptr: Array, w: Array, scores: Array) -> None:
+    """<w, z> for each row."""
+    for i in range(scores.shape[0]):
+        total = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            total += float(w[indices[e]]) * float(data[e])
+        scores[i] = total

@@ -1,0 +1,177 @@
+"""Estimators that learn from pairs of real labels: validation, learning, scores."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from pairloom.checks import check_choice
+from pairloom.estimators.labels import query_codes, real_label, real_labels
+from pairloom.estimators.window import Window
+from pairloom.face import Face
+from pairloom.features import KERNELS, FeatureMap, Identity, RandomFourier
+from pairloom.features.scaling import Scaling
+from pairloom.learner import Engine, Learner
+from pairloom.losses import Loss
+from pairloom.memory import Memory
+from pairloom.pairs import Pairs
+from pairloom.randomness import seed_of
+from pairloom.steps import L2, Average, Constant
+from pairloom.typing import Array
+from pairloom.validation import check_weight, positive_weight
+
+Gamma = float | Sequence[float] | Literal["paper", "median"]
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+class PairwiseEstimator(Face):
+    """A model <w, phi(x)> learned from pairs of rows with real labels, one row at a time, in one pass.
+
+    ``fit``, ``partial_fit`` in any chunking and ``learn_one`` give the same model, bit for bit, for the same rows in
+    the same order. Predicting changes nothing; a call that raises changes nothing.
+    """
+
+    kernel: str
+    gamma: Gamma
+    n_components: int
+    eta: float
+    alpha: float
+    memory: Memory | None
+    average: Average
+    scale: Scaling
+    engine: Engine
+    features: FeatureMap | None
+
+    largest_label: ClassVar[float] = np.inf
+
+    @abstractmethod
+    def _pairs_and_loss(self) -> tuple[Pairs, Loss]:
+        """y, y' and l."""
+
+    @abstractmethod
+    def _predictions(self, scores: Array) -> Array:
+        """What ``predict`` makes of s(x)."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Forget everything, then learn the rows in order, once.
+
+        ``groups`` names each row's query, by whole numbers or text: only pairs inside one count. Rows of a query should
+        follow each other; rows without one are a query of their own.
+        """
+        return self._learn(X, y, sample_weight, groups, first=True, whole=True)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn more rows, in order; a query may go on from one call to the next."""
+        return self._learn(X, y, sample_weight, groups, first=not self._started, whole=False)
+
+    def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0, group: Any = None) -> Self:
+        """Learn one row: a sequence of values, or a mapping from column names.
+
+        The same model as ``partial_fit``, without the cost of validating a matrix.
+        """
+        row = self._row(x)
+        label = real_label(y, self, self.largest_label)
+        weight = check_weight([sample_weight], 1)
+        query = query_codes(None if group is None else [group], 1)
+        learner = self.learner_ if self._started else self._start_learner(row.shape[1])
+        batch = learner.check_batch(row, label, weight, query)
+        if len(batch) == 0:
+            return self
+        if not self._started:
+            self._remember_columns(x, row.shape[1])
+            self.learner_ = learner
+        learner.learn(batch)
+        learner.warn_if_unstable(stacklevel=3)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """One number for each row; a row's number does not depend on the other rows."""
+        rows = self._rows_to_score(X)
+        return self._predictions(self.learner_.score(rows))
+
+    def score_one(self, x: Any) -> float:
+        """``predict`` for one row; 0 before anything was learned."""
+        if not self._started:
+            return 0.0
+        return float(self._predictions(self.learner_.score(self._row(x)))[0])
+
+    def pair_score(self, X: Any, X2: Any) -> Array:
+        """s(x) - s(x') of the rows of X and X2, pair by pair."""
+        rows, rows2 = self._rows_to_score(X), self._rows_to_score(X2)
+        check_consistent_length(rows, rows2)
+        return self.learner_.pair_score(rows, rows2)
+
+    @property
+    def coef_(self) -> Array:
+        """w of the output iterate."""
+        check_is_fitted(self)
+        return np.asarray(self.learner_.coef[0])
+
+    @property
+    def gamma_(self) -> Any:
+        """Kernel width in use; None for the linear kernel."""
+        gamma = getattr(self._state.phi, "gamma", None)
+        return gamma.item() if gamma is not None and gamma.ndim == 0 else gamma
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, groups: Any, *, first: bool, whole: bool) -> Self:
+        """Validate everything, then change the model."""
+        rows = self._rows_to_learn(X, first=first)
+        labels = real_labels(y, self, self.largest_label)
+        check_consistent_length(rows, labels)
+        weight, query = check_weight(sample_weight, len(labels)), query_codes(groups, len(labels))
+        positive_weight(weight, may_be_none=not whole)
+        learner = self._start_learner(rows.shape[1]) if first else self.learner_
+        batch = learner.check_batch(rows, labels, weight, query)
+        if len(batch) == 0:
+            return self
+        if first:
+            validate_data(self, X, reset=True, skip_check_array=True)
+            self.learner_ = learner
+        learner.learn(batch)
+        learner.warn_if_unstable(stacklevel=4)
+        return self
+
+    def _start_learner(self, n_features: int) -> Learner:
+        """A learner with its state made, so that parts that do not fit have raised."""
+        pairs, loss = self._pairs_and_loss()
+        learner = Learner(
+            features=feature_map(self.features, self.kernel, self.gamma, self.n_components, self.scale),
+            pairs=pairs,
+            loss=loss,
+            memory=self._memory(),
+            step=Constant(self.eta),
+            penalty=L2(self.alpha, "proximal"),
+            average=self.average,
+            dtype=self.dtype,
+            seed=seed_of(self.random_state),
+            engine=self.engine,
+        )
+        learner.start(n_features)
+        return learner
+
+    def _memory(self) -> Memory:
+        if self.memory is not None and not isinstance(self.memory, Memory):
+            raise ValueError(f"memory must be a memory, such as Window(64), or None; got {self.memory!r}")
+        return Window() if self.memory is None else self.memory
+
+
+def feature_map(
+    features: FeatureMap | None, kernel: str, gamma: Gamma, n_components: int, scale: Scaling
+) -> FeatureMap:
+    """``features``, or the map that the other parameters describe."""
+    if features is not None:
+        if not isinstance(features, FeatureMap):
+            raise ValueError(f"features must be a feature map, such as RandomFourier(512); got {features!r}")
+        return features
+    check_choice("kernel", kernel, {**KERNELS, "linear": Identity})
+    if kernel == "linear":
+        return Identity(scale=scale)
+    return RandomFourier(n_components, KERNELS[kernel](gamma), scale=scale)

@@ -1,0 +1,49 @@
+"""The newest examples, whatever their labels: the memory for queries, whose rows come together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairloom.checks import check_count
+from pairloom.memory import Example, Latest, Memory, MemoryState, Plan
+from pairloom.typing import Array
+
+
+@dataclass(frozen=True)
+class Window(Memory):
+    """Pair each example with those of the ``size`` just before it that make a pair, all alike.
+
+    p_j = mass_j / (mass of the partners): as ``Latest("previous", size)``, but a row's step is the mean over its own
+    partners, so that it is as long in a query of 3 rows as in one of 300.
+
+    Parameters
+    ----------
+    size : examples kept; best at least the length of a query.
+
+    Cost: ``size`` slots.
+
+    >>> Window(4).weighting, Window(4).joint
+    ('class', True)
+    """
+
+    size: int = 64
+
+    def __post_init__(self) -> None:
+        check_count("size", self.size)
+
+    @property
+    def joint(self) -> bool:
+        return True
+
+    @property
+    def _newest(self) -> Latest:
+        return Latest("previous", self.size)
+
+    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> MemoryState:
+        return self._newest.start(dim, u_dim, n_classes, dtype, points)
+
+    def observe(self, state: MemoryState, example: Example) -> None:
+        self._newest.observe(state, example)
+
+    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
+        return self._newest.plan(state, U, y, weight, draws)

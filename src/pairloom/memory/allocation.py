@@ -1,0 +1,269 @@
+"""More slots for strata of high variance (Neyman allocation).
+
+A stratum has some of the *seats* of its clustering. A seat is one member of the stratum: an independent one-element
+reservoir, or a place in the queue of its newest members. Seats that hold the same example share one slot, so that a
+copy of a seat moves no example. The mass of a slot is the sum of n_j / m_j over its seats, m_j the seats of the
+stratum that hold something: a stratum's slots always weigh n_j in all.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from pairloom.compiled import compiled
+from pairloom.memory.base import Example, Plan, Slots
+from pairloom.typing import Array
+
+EVERY = 256
+"""Examples of a clustering after which its seats are shared out anew."""
+
+NOBODY, EMPTY, TAKES = -1, -1, -2
+"""Owner of a spare seat; slot of a seat that waits for its first example, and of one that takes the present one."""
+
+
+@dataclass
+class Seats:
+    """``count``: n_j of each stratum; ``rows``: of each clustering.
+
+    Of each seat, an array (clusterings, seats): the stratum that has it (``owner``), its slot, counted within the
+    clustering (``slot``), and the row of the clustering that filled it (``born``; queues only).
+    """
+
+    count: Array
+    rows: Array
+    owner: Array
+    slot: Array
+    born: Array
+
+    @classmethod
+    def empty(cls, groups: int, strata: int, seats: int) -> "Seats":
+        """Seats that no stratum has yet."""
+        spare = np.full((groups, seats), NOBODY)
+        count, rows = np.zeros(groups * strata), np.zeros(groups, np.int64)
+        return cls(count, rows, spare, spare.copy(), np.zeros((groups, seats), np.int64))
+
+
+def due(rows: Array) -> Array:
+    """Whether a clustering is shared out anew after so many rows."""
+    return np.asarray(rows % EVERY == 0)
+
+
+def allocate(need: Array, seats: int, tie: float) -> Array:
+    """m_j: one seat for each stratum, then one at a time to the largest need_j / m_j, where need_j = n_j sigma_j.
+
+    Strata without spread have one seat. Needs closer than the share ``tie`` count as equal: rounding must not choose.
+
+    >>> allocate(np.array([1.0, 6.0, 0.0]), seats=6, tie=1e-10)
+    array([1, 4, 1])
+    """
+    m = np.ones(len(need), np.int64)
+    while m.sum() < seats and need.any():
+        gain = need / m
+        m[np.argmax(gain >= (1.0 - tie) * gain.max())] += 1
+    return m
+
+
+def share_out(
+    seats: Seats, g: int, strata: slice, scatter: Array, rounding: Array, tie: float, queue: bool
+) -> Array:  # fmt: skip
+    """Give the strata of a clustering their seats anew; the masses of its slots after that.
+
+    An opened seat starts as a copy of another, or empty in a queue. Which seats are closed or copied never depends on
+    the examples in them, so that these stay uniform.
+    """
+    owner, slot, n = seats.owner[g], seats.slot[g], seats.count[strata]
+    need = np.where(scatter / n > rounding, np.sqrt(n * scatter), 0.0)
+    m = dict(enumerate(allocate(need, len(owner), tie), start=strata.start))
+    for j in m:
+        while np.count_nonzero(owner == j) > m[j]:
+            seat = oldest(owner, slot, seats.born[g], j)
+            owner[seat], slot[seat] = NOBODY, EMPTY
+    for j in m:
+        own = np.flatnonzero(owner == j)
+        opened = np.flatnonzero(owner == NOBODY)[: m[j] - len(own)]
+        owner[opened] = j
+        slot[opened] = EMPTY if queue else np.resize(slot[own], len(opened))
+    return masses(seats.count, owner, slot)
+
+
+def observe_seats(seats: Seats, slots: Slots, g: int, j: int, example: Example, queue: bool) -> None:
+    """The example has joined stratum ``j`` of clustering ``g``, whose count is already up to date."""
+    owner, slot, born = seats.owner[g], seats.slot[g], seats.born[g]
+    seats.rows[g] += 1
+    if not (owner == j).any():
+        claim(owner, slot, born, j)
+    if queue:
+        seat = oldest(owner, slot, born, j)
+        slot[seat], born[seat] = TAKES, seats.rows[g]
+    else:
+        taking = (slot == EMPTY) | (example.draws < example.weight / seats.count[j])
+        slot[(owner == j) & taking] = TAKES
+    taking = slot == TAKES
+    if taking.any():
+        # As many slots as seats, and a seat has just left its slot: there is a free one.
+        slot[taking] = np.setdiff1d(np.arange(len(slot)), slot)[0]
+        slots.write(g * len(slot) + int(slot[taking][0]), example, blend=1.0, mass=0.0)
+    slots.mass[g * len(slot) :][: len(slot)] = masses(seats.count, owner, slot)
+
+
+def oldest(owner: Array, slot: Array, born: Array, j: int) -> int:
+    """The seat that stratum ``j`` gives up first: an empty one, else that filled first, else the first."""
+    own = np.flatnonzero(owner == j)
+    return int(own[np.argmin(np.where(slot[own] == EMPTY, -1, born[own]))])
+
+
+def claim(owner: Array, slot: Array, born: Array, j: int) -> None:
+    """Give the new stratum ``j`` a seat: a spare one, else one of the stratum that has most."""
+    spare = np.flatnonzero(owner == NOBODY)
+    seat = int(spare[0]) if spare.size else oldest(owner, slot, born, int(np.argmax(np.bincount(owner))))
+    owner[seat], slot[seat] = j, EMPTY
+
+
+def masses(count: Array, owner: Array, slot: Array) -> Array:
+    """Of each slot of a clustering: the sum of n_j / m_j over its seats."""
+    filled = slot >= 0
+    owner = owner[filled]
+    m = np.bincount(owner, minlength=len(count))
+    return np.bincount(slot[filled], weights=count[owner] / m[owner], minlength=len(slot))
+
+
+def plan_seats(
+    seats: Seats, mass: Array, group: Array, weight: Array, draws: Array, queue: bool,
+    cluster: Callable[[slice], Plan], share: Callable[[int], Array],
+) -> Plan:  # fmt: skip
+    """``observe_seats`` for the rows of a block: ``cluster`` those up to a sharing out, seat them, ``share`` out."""
+    size = seats.owner.shape[1]
+    mass = mass.reshape(-1, size).copy()
+    last = np.zeros(len(group), bool)
+    for g in np.unique(group):
+        own = np.flatnonzero(group == g)
+        last[own] = due(seats.rows[g] + 1 + np.arange(len(own)))
+    parts = []
+    for a, b in pairwise(np.unique([0, *(np.flatnonzero(last) + 1), len(group)])):
+        joined = cluster(slice(a, b))
+        room = (b - a + 1) * size
+        part = Plan(joined.start, np.empty(room, np.int64), np.zeros(room), np.empty(room))
+        end = seat_rows(
+            joined.slot, joined.mass, group[a:b], weight[a:b], draws[a:b], queue,
+            seats.count, seats.rows, seats.owner, seats.slot, seats.born, mass,
+            part.start, part.slot, part.blend, part.mass,
+        )  # fmt: skip
+        if last[b - 1]:
+            g = group[b - 1]
+            now = share(g)
+            changed = np.flatnonzero(now != mass[g])
+            part.start[-1] = end + len(changed)
+            part.slot[end : part.start[-1]] = g * size + changed
+            part.mass[end : part.start[-1]] = now[changed]
+            mass[g] = now
+        parts.append(part)
+    return concatenate(parts)
+
+
+def concatenate(parts: list[Plan]) -> Plan:
+    """One plan for the rows of several."""
+    ends = np.cumsum([0] + [part.start[-1] for part in parts])
+    start = np.concatenate([[0], *(part.start[1:] + end for part, end in zip(parts, ends, strict=False))])
+    slot, blend, mass = (
+        np.concatenate([getattr(part, name)[: part.start[-1]] for part in parts]) for name in ("slot", "blend", "mass")
+    )
+    return Plan(start, slot, blend, mass)
+
+
+@compiled
+def seat_rows(
+    strata: Array, n: Array, group: Array, weight: Array, draws: Array, queue: bool,
+    count: Array, rows: Array, owners: Array, slots: Array, borns: Array, masses: Array,
+    start: Array, event_slot: Array, event_blend: Array, event_mass: Array,
+) -> int:  # fmt: skip
+    """``observe_seats`` for rows that join ``strata`` and make their counts ``n``; the number of events."""
+    size = owners.shape[1]
+    now, m, used = np.empty(size), np.empty(count.shape[0], np.int64), np.empty(size, np.bool_)
+    e = 0
+    for i in range(n.shape[0]):
+        g, j = group[i], strata[i]
+        owner, slot, mass = owners[g], slots[g], masses[g]
+        rows[g] += 1
+        count[j] = n[i]
+        take_seats(owner, slot, borns[g], j, rows[g], weight[i] / n[i], draws[i], queue, m)
+        free = find_slot(slot, used)
+        weigh(count, owner, slot, m, now)
+        for r in range(size):
+            if r == free or now[r] != mass[r]:
+                event_slot[e] = g * size + r
+                event_blend[e] = 1.0 if r == free else 0.0
+                event_mass[e] = mass[r] = now[r]
+                e += 1
+        start[i + 1] = e
+    return e
+
+
+@compiled
+def take_seats(
+    owner: Array, slot: Array, born: Array, j: int, row: int, share: float, draws: Array, queue: bool, held: Array
+) -> None:  # fmt: skip
+    """Mark the seats that take the row, after ``claim`` for a new stratum."""
+    size = owner.shape[0]
+    held[:] = 0
+    for s in range(size):
+        if owner[s] != NOBODY:
+            held[owner[s]] += 1
+    if held[j] == 0:
+        seat = first_seat(owner, slot, born, NOBODY)
+        if seat < 0:
+            seat = first_seat(owner, slot, born, int(np.argmax(held)))
+        owner[seat] = j
+        slot[seat] = EMPTY
+    if queue:
+        seat = first_seat(owner, slot, born, j)
+        slot[seat] = TAKES
+        born[seat] = row
+        return
+    for s in range(size):
+        if owner[s] == j and (slot[s] == EMPTY or draws[s] < share):
+            slot[s] = TAKES
+
+
+@compiled
+def first_seat(owner: Array, slot: Array, born: Array, j: int) -> int:
+    """``oldest``, or -1 if there is none."""
+    seat, age = -1, 0
+    for s in range(owner.shape[0]):
+        if owner[s] == j:
+            filled = born[s] if slot[s] != EMPTY else -1
+            if seat < 0 or filled < age:
+                seat, age = s, filled
+    return seat
+
+
+@compiled
+def find_slot(slot: Array, used: Array) -> int:
+    """Move the seats that take the row to the first free slot: its number, or -1."""
+    used[:] = False
+    taking = False
+    for s in range(slot.shape[0]):
+        if slot[s] >= 0:
+            used[slot[s]] = True
+        taking |= slot[s] == TAKES
+    if not taking:
+        return -1
+    free = int(np.argmin(used))
+    for s in range(slot.shape[0]):
+        if slot[s] == TAKES:
+            slot[s] = free
+    return free
+
+
+@compiled
+def weigh(count: Array, owner: Array, slot: Array, m: Array, mass: Array) -> None:
+    """``masses``; m is room for the seats of each stratum."""
+    m[:] = 0
+    mass[:] = 0.0
+    for s in range(slot.shape[0]):
+        if slot[s] >= 0:
+            m[owner[s]] += 1
+    for s in range(slot.shape[0]):
+        if slot[s] >= 0:
+            mass[slot[s]] += count[owner[s]] / m[owner[s]]

@@ -1,0 +1,83 @@
+"""Everything: the exact gradient, as long as it fits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairloom.checks import check_choice, check_count
+from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots
+from pairloom.memory.strata import By
+from pairloom.typing import Array
+
+
+@dataclass
+class HistoryState(MemoryState):
+    """``seen``: rows kept, an array of one number."""
+
+    seen: Array
+
+
+@dataclass(frozen=True)
+class WholeHistory(Memory):
+    """Keep every example: v = (1 / W) sum_i w_i grad l(w; z_t, z_i) over all partners i < t, with no sampling at all.
+
+    What the other memories estimate. It grows with the stream, so it takes ``max_rows`` rows and refuses the next:
+    a call that would pass the limit changes nothing.
+
+    Parameters
+    ----------
+    max_rows : rows it can take, in all.
+    by : weights relative to the paired "class", or to all rows ("joint").
+
+    Cost: ``max_rows`` slots, taken at the start; O(t D) flops for row t.
+
+    Reference: Boissier et al., Fast Convergence of Online Pairwise Learning Algorithms, AISTATS 2016, for all pairs.
+    """
+
+    max_rows: int = 10_000
+    by: By = "class"
+
+    def __post_init__(self) -> None:
+        check_count("max_rows", self.max_rows)
+        check_choice("by", self.by, By)
+
+    @property
+    def joint(self) -> bool:
+        return self.by == "joint"
+
+    @property
+    def weighting(self) -> Normalization:
+        return "history" if self.joint else "class"
+
+    @property
+    def grows(self) -> bool:
+        """Whether it needs room for every row of the stream."""
+        return True
+
+    def check_room(self, state: MemoryState | None, n: int) -> None:
+        """Raise ValueError unless ``n`` more rows can be taken in; changes nothing."""
+        assert state is None or isinstance(state, HistoryState)
+        seen = 0 if state is None else int(state.seen[0])
+        if seen + n > self.max_rows:
+            raise ValueError(
+                f"WholeHistory keeps every row and takes at most max_rows={self.max_rows}: it has {seen}, so "
+                f"{self.max_rows - seen} more can come, not {n}. Raise max_rows, or use a memory of fixed size, "
+                "such as Strata() or RSx()"
+            )
+
+    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> HistoryState:
+        return HistoryState(Slots.empty(self.max_rows, dim, dtype), np.zeros(1, np.int64))
+
+    def observe(self, state: MemoryState, example: Example) -> None:
+        assert isinstance(state, HistoryState)
+        self.check_room(state, 1)
+        state.slots.write(int(state.seen[0]), example, blend=1.0, mass=example.weight)
+        state.seen[0] += 1
+
+    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
+        assert isinstance(state, HistoryState)
+        n = len(y)
+        self.check_room(state, n)
+        slot = state.seen[0] + np.arange(n)
+        state.seen[0] += n
+        return Plan(np.arange(n + 1), slot, np.ones(n), weight)

@@ -1,0 +1,119 @@
+"""A uniform sample of the past, without replacement."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pairloom.checks import check_choice, check_count
+from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots
+from pairloom.memory.strata import By
+from pairloom.typing import Array
+
+
+@dataclass
+class ReservoirState(MemoryState):
+    """Of each group: rows so far, their total weight, and the mass of a row kept by chance (1 without weights)."""
+
+    seen: Array
+    total: Array
+    unit: Array
+
+
+@dataclass(frozen=True)
+class Reservoir(Memory):
+    """Keep a uniform sample of ``size`` past examples, of each class or of all: no example is in it twice.
+
+    While there is room a row is appended. Then row N is kept with probability size / N, in the place of a uniformly
+    chosen one, so that every row of the past is kept with probability min(1, size / N). The gradient at a fixed w is
+    unbiased, with variance (sigma^2 / size) (N - size) / (N - 1), sigma^2 the variance of the pair gradient over N.
+
+    Parameters
+    ----------
+    size : examples kept, of each class or in all.
+    by : one sample per "class", or one for all ("joint").
+
+    With weights, W their total so far: a row is kept with probability a = min(1, size w / W), and its mass is its
+    weight over the probability that it is still there, up to a common factor (Horvitz and Thompson). So a row of
+    weight k stands for k equal rows on average, and while all rows fit their masses are their weights.
+
+    With more than two classes and a sample of each, the full samples of two classes weigh the same, whatever the
+    sizes of the classes: take ``by="joint"`` for shares of the history.
+
+    In a kernel space a reservoir is a trap: the model stores its margin at the long-kept points and learns nothing
+    elsewhere. There, prefer ``Strata`` with "fifo" or "centroid" representatives, or ``Latest``.
+
+    Cost: ``size`` slots, or so many per class; one random number per example.
+
+    References: Vitter, Random Sampling with a Reservoir, ACM TOMS 1985; Chao, A General Purpose Unequal Probability
+    Sampling Plan, Biometrika 1982; Zhao et al., Online AUC Maximization, ICML 2011.
+    """
+
+    size: int = 100
+    by: By = "class"
+
+    def __post_init__(self) -> None:
+        check_count("size", self.size)
+        check_choice("by", self.by, By)
+
+    @property
+    def joint(self) -> bool:
+        return self.by == "joint"
+
+    @property
+    def weighting(self) -> Normalization:
+        return "history" if self.joint else "class"
+
+    @property
+    def draws(self) -> int:
+        return 1
+
+    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> ReservoirState:
+        groups = 1 if self.joint else n_classes
+        slots = Slots.empty(groups * self.size, dim, dtype)
+        return ReservoirState(slots, np.zeros(groups, np.int64), np.zeros(groups), np.zeros(groups))
+
+    def observe(self, state: MemoryState, example: Example) -> None:
+        assert isinstance(state, ReservoirState)
+        g, weight = 0 if self.joint else int(example.y), example.weight
+        before = state.total[g]
+        state.seen[g] += 1
+        state.total[g] = total = before + weight
+        if state.seen[g] <= self.size:
+            state.unit[g] = total / state.seen[g]
+            state.slots.write(g * self.size + state.seen[g] - 1, example, blend=1.0, mass=weight)
+            return
+        # Rows that share a place or lose it by chance keep their masses relative to W; only a row too heavy to be
+        # left out changes them, and instead of lowering all others it raises the unit.
+        state.unit[g] *= max(1.0, (1.0 - 1.0 / self.size) * (total / before))
+        place = int(example.draws[0] * max(total / weight, self.size))
+        if place < self.size:
+            mass = state.unit[g] * max(1.0, self.size * weight / total)
+            state.slots.write(g * self.size + place, example, blend=1.0, mass=mass)
+
+    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
+        assert isinstance(state, ReservoirState)
+        n = len(y)
+        group = np.zeros(n, np.int64) if self.joint else y.astype(np.int64)
+        place, mass = np.empty(n, np.int64), np.empty(n)
+        for g in np.unique(group):
+            own = np.flatnonzero(group == g)
+            place[own], mass[own] = self._places(state, g, weight[own], draws[own, 0])
+        kept = place < self.size
+        start = np.concatenate([[0], np.cumsum(kept)])
+        return Plan(start, (group * self.size + place)[kept], np.ones(start[-1]), mass[kept])
+
+    def _places(self, state: ReservoirState, g: int, weight: Array, draws: Array) -> tuple[Array, Array]:
+        """The place of each row of a group (``size`` or more: it is not kept) and its mass there."""
+        seen = state.seen[g] + 1 + np.arange(len(weight))
+        total = np.cumsum(np.concatenate([state.total[g : g + 1], weight]))
+        before, total = total[:-1], total[1:]
+        full = seen > self.size
+        unit = np.full(len(weight), state.unit[g])
+        if not full.all():
+            unit[:] = total[~full][-1] / seen[~full][-1]
+        growth = np.maximum(1.0, (1.0 - 1.0 / self.size) * (total[full] / before[full]))
+        unit[full] = np.cumprod(np.concatenate([unit[:1], growth]))[1:]
+        state.seen[g], state.total[g], state.unit[g] = seen[-1], total[-1], unit[-1]
+        place = (draws * np.maximum(total / weight, self.size)).astype(np.int64)
+        mass = unit * np.maximum(1.0, self.size * weight / total)
+        return np.where(full, place, seen - 1), np.where(full, mass, weight)

@@ -1,0 +1,134 @@
+"""CONTRIBUTING says how to add a loss, a memory, a feature map and a system. Here each is added, by the book."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from pairloom import Constant, Gaussian, Identity, Latest, Learner, OppositeClass, RandomFourier
+from pairloom.classifier import PairwiseClassifier
+from pairloom.features import FeatureMap
+from pairloom.features.scaling import fit_scaler
+from pairloom.losses import Loss
+from pairloom.memory import Example, Memory, MemoryState, Plan, Slots
+from tests.conftest import make_stream
+
+
+@dataclass(frozen=True)
+class Huberized(Loss):
+    """A smoothed hinge: the specification half of a new loss."""
+
+    name: ClassVar[str] = "huberized"
+    code: ClassVar[int] = 99
+    smoothness: ClassVar[float] = 1.0
+
+    def value(self, margin):
+        gap = np.maximum(0.0, 1.0 - margin)
+        return np.where(gap < 1, gap**2 / 2, gap - 0.5)
+
+    def derivative(self, margin):
+        return -np.minimum(1.0, np.maximum(0.0, 1.0 - margin))
+
+
+def test_a_new_loss_runs_on_the_reference_engine_at_once():
+    X, y = make_stream("random", 300, 3)
+    learner = Learner(loss=Huberized(), engine="reference", seed=0).partial_fit(X, y)
+    assert learner.pair_score(X[y > 0][:50], X[y < 0][:50]).mean() > 0
+
+
+@dataclass(frozen=True)
+class EveryOther(Memory):
+    """The last example with an even number: a memory in one class."""
+
+    @property
+    def joint(self):
+        return True
+
+    @property
+    def weighting(self):
+        return "history"
+
+    def start(self, dim, u_dim, n_classes, dtype, points):
+        return Counted(Slots.empty(1, dim, dtype), np.zeros(1, np.int64))
+
+    def observe(self, state: MemoryState, example: Example) -> None:
+        state.seen[0] += 1
+        if state.seen[0] % 2 == 0:
+            state.slots.write(0, example, blend=1.0, mass=1.0)
+
+    def plan(self, state, U, y, weight, draws):
+        number = state.seen[0] + 1 + np.arange(len(y))
+        state.seen[0] += len(y)
+        even = number % 2 == 0
+        start = np.concatenate([[0], np.cumsum(even)])
+        n = int(even.sum())
+        return Plan(start, np.zeros(n, np.int64), np.ones(n), np.ones(n))
+
+
+@dataclass
+class Counted(MemoryState):
+    """How many examples there were."""
+
+    seen: np.ndarray
+
+
+@dataclass
+class SquaresState:
+    """Arrays of a fixed map."""
+
+    scaler: object
+
+
+@dataclass(frozen=True)
+class Squares(FeatureMap):
+    """[x, x^2] / (2 d)."""
+
+    def n_outputs(self, n_features):
+        return 2 * n_features
+
+    def fix(self, n_features, rows, rng):
+        return SquaresState(fit_scaler(self.scale, n_features, rows))
+
+    def apply(self, state, X):
+        x = state.scaler.apply(X)
+        return np.ascontiguousarray(np.hstack([x, x * x]) / x.dtype.type(2 * x.shape[1]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("parts", [{"memory": EveryOther()}, {"features": Squares(scale="standard")}])
+def test_a_new_memory_and_a_new_map_run_on_every_engine_at_once(parts, dtype):
+    X, y = make_stream("random", 400, 3)
+    learner = Learner(**{"features": Identity(), "step": Constant(0.01), "dtype": dtype, "seed": 0, **parts})
+    truth = replace(learner, engine="reference").partial_fit(X, y)
+    cut = replace(learner)
+    for rows in np.array_split(np.arange(400), 9):
+        cut.partial_fit(X[rows], y[rows])
+    learner.partial_fit(X, y)
+    np.testing.assert_array_equal(learner.coef, cut.coef)
+    np.testing.assert_allclose(learner.coef, truth.coef, rtol=0, atol=1e-10 if dtype == "float64" else 1e-5)
+    assert np.abs(truth.coef).max() > 0
+
+
+class Recent(PairwiseClassifier):
+    """A system: a composition of parts behind scikit-learn's face."""
+
+    def __init__(self, eta=0.1, dtype="float32", pos_label=None, random_state=None):
+        self.eta = eta
+        self.dtype = dtype
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    def _make_learner(self, n_classes, seed):
+        return Learner(
+            features=RandomFourier(64, Gaussian("median")), pairs=OppositeClass(n_classes), memory=Latest(size=4),
+            step=Constant(self.eta), dtype=self.dtype, seed=seed,
+        )  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")
+def test_a_new_system_is_a_scikit_learn_estimator_at_once():
+    results = check_estimator(Recent(), on_fail=None)
+    exempt = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
+    assert {r["check_name"] for r in results if r["status"] == "failed"} <= exempt

@@ -1,0 +1,139 @@
+"""Sample weights: they scale the step and the count; an unstable step is split; 0 skips the row."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from pairloom import Constant, Gaussian, Identity, Learner, RandomFourier, Strata
+from pairloom.state import CUT
+from pairloom.systems import FPOGD
+from tests.conftest import make_stream
+
+
+def test_a_weight_scales_the_step():
+    X, y = np.array([[0.0, 0.0], [1.0, 2.0]]), [-1, 1]
+    make = lambda eta: Learner(features=Identity(), memory=Strata(eps=1.0), step=Constant(eta), dtype="float64")  # noqa: E731
+    heavy = make(0.01).partial_fit(X, y, sample_weight=[1, 3])
+    np.testing.assert_allclose(heavy.coef, make(0.03).partial_fit(X, y).coef, rtol=1e-14)
+
+
+@pytest.mark.parametrize("engine", ["reference", "fused"])
+def test_an_unstable_weighted_step_is_split_into_equal_steps(engine):
+    """eta ||d||^2 = 0.8 is stable, 4 times it is not: four equal steps on the same pairs are."""
+    d = np.array([1.0, 2.0])
+    X, y = np.array([[0.0, 0.0], d]), [-1, 1]
+    learner = Learner(
+        features=Identity(), memory=Strata(eps=1.0), step=Constant(0.8 / 5), dtype="float64", engine=engine
+    ).partial_fit(X, y, sample_weight=[1, 3.5])
+    w = np.zeros(2)
+    for _ in range(4):
+        w += 2 * (0.8 / 5) * 3.5 / 4 * (1 - w @ d) * d
+    np.testing.assert_allclose(learner.coef[0], w, rtol=1e-13)
+    assert learner.state.tally[CUT] == 0
+
+
+@pytest.mark.parametrize("step", ["mean", 0.1])
+@pytest.mark.parametrize("representative", ["fifo", "centroid"])
+def test_strata_take_a_weight_as_so_many_equal_rows(step, representative):
+    X, y = make_stream("random", 200, 3)
+    weight = np.random.default_rng(0).integers(1, 4, size=200)
+    memory = Strata(eps=1.0, max_strata=6, centroid_step=step, representative=representative)
+    make = lambda: Learner(features=Identity(), memory=memory, step=Constant(1e-4), dtype="float64")  # noqa: E731
+    weighted = make().partial_fit(X, y, sample_weight=weight).state.memory
+    repeated = make().partial_fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).state.memory
+    np.testing.assert_array_equal(weighted.slots.mass, repeated.slots.mass)
+    np.testing.assert_allclose(weighted.centers, repeated.centers, atol=1e-12)
+    np.testing.assert_allclose(weighted.slots.points, repeated.slots.points, atol=1e-12)
+    np.testing.assert_allclose(weighted.scatter, repeated.scatter, rtol=1e-10)
+
+
+def test_a_reservoir_keeps_rows_in_proportion_to_their_weight():
+    X = np.arange(5.0)[:, None]
+    weight = np.array([1.0, 2.0, 3.0, 0.5, 3.5])
+    memory = Strata(eps=np.inf, representative="reservoir")
+    kept = np.zeros(5)
+    for seed in range(4000):
+        learner = Learner(features=Identity(), memory=memory, dtype="float64", seed=seed)
+        kept[int(learner.partial_fit(X, -np.ones(5), weight).state.memory.slots.points[0, 0])] += 1
+    np.testing.assert_allclose(kept / 4000, weight / 10, atol=4 * np.sqrt(0.25 / 4000))
+
+
+def test_weight_zero_skips_the_row_exactly():
+    X, y = make_stream("random", 1500, 4)
+    weight = (np.random.default_rng(1).random(1500) < 0.6).astype(float)
+    weight[:3] = 0
+    parameters = {"gamma": "median", "scale": "standard", "n_components": 32, "random_state": 0}
+    skipped = FPOGD(**parameters).fit(X, y, sample_weight=weight)
+    absent = FPOGD(**parameters).fit(X[weight > 0], y[weight > 0])
+    assert pickle.dumps(skipped) == pickle.dumps(absent)
+    one_by_one = FPOGD(**parameters)
+    for x, label, w in zip(X, y, weight, strict=True):
+        one_by_one.learn_one(x, label, sample_weight=w)
+    np.testing.assert_array_equal(one_by_one.coef_, absent.coef_)
+    assert one_by_one.calibration_ == absent.calibration_
+
+
+def test_weights_in_any_chunking_give_the_same_bits():
+    X, y = make_stream("random", 400, 4)
+    weight = np.random.default_rng(2).gamma(1.0, size=400)
+    parameters = {"eta": 0.2, "n_components": 32, "random_state": 0, "average": "poly"}
+    whole = FPOGD(**parameters).fit(X, y, sample_weight=weight)
+    chunks, rows = FPOGD(**parameters), FPOGD(**parameters)
+    for part in np.array_split(np.arange(400), 7):
+        chunks.partial_fit(X[part], y[part], sample_weight=weight[part])
+    for i in range(400):
+        rows.learn_one(X[i], y[i], sample_weight=weight[i])
+    for other in (chunks, rows):
+        np.testing.assert_array_equal(whole.coef_, other.coef_)
+        assert whole.calibration_ == other.calibration_
+
+
+def test_all_weights_zero():
+    X, y = make_stream("random", 20, 4)
+    model = FPOGD(random_state=0).fit(X, y)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="all sample weights are zero"):
+        model.fit(X, y, sample_weight=np.zeros(20))
+    model.partial_fit(X, y, sample_weight=np.zeros(20)).learn_one(X[0], y[0], sample_weight=0)
+    assert pickle.dumps(model) == before
+    assert not hasattr(FPOGD().partial_fit(X, y, sample_weight=np.zeros(20)), "learner_")
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-np.ones(20), "not negative; it is -1.0 at row 0"),
+        (np.where(np.arange(20) == 7, np.nan, 1), "nan at row 7"),
+        (np.ones(19), "sample_weight has shape"),
+    ],
+)
+def test_bad_weights_are_named_and_leave_no_trace(weight, message):
+    X, y = make_stream("random", 20, 4)
+    model = FPOGD(random_state=0).fit(X, y)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, y, sample_weight=weight)
+    assert pickle.dumps(model) == before
+
+
+def test_weights_reach_the_calibration():
+    X, y = make_stream("random", 4000, 4)
+    plain, heavy = (
+        FPOGD(gamma="median", n_components=64, average="poly", random_state=0).fit(
+            X, y, sample_weight=np.where(y > 0, positive, 1.0)
+        )
+        for positive in (1.0, 4.0)
+    )
+    assert heavy.predict_proba(X)[:, 1].mean() > plain.predict_proba(X)[:, 1].mean() + 0.1
+
+
+def test_heavier_rows_pull_harder():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    y = np.where(rng.random(2000) < 0.5, np.sign(X[:, 0]), np.sign(X[:, 1]))
+    by_first = np.where(np.sign(X[:, 0]) == y, 5.0, 1.0)
+    model = Learner(features=RandomFourier(64, Gaussian(0.1)), seed=0, average="poly")
+    model.partial_fit(X, y, sample_weight=by_first)
+    along = model.pair_score(np.eye(3), -np.eye(3))
+    assert along[0] > 1.5 * along[1] > 0
