@@ -10,18 +10,26 @@ import pytest
 from pairloom import (
     L2,
     Ball,
+    Cauchy,
     Difference,
     ElasticNet,
     Gaussian,
     Horizon,
     Identity,
+    Laplace,
     Latest,
     Learner,
+    Matern32,
+    Matern52,
     OppositeClass,
     Order,
+    OrthogonalFourier,
     RandomFourier,
+    Reservoir,
+    RSx,
     StabilityWarning,
     Strata,
+    WholeHistory,
 )
 from pairloom.losses import LOSSES
 from pairloom.memory.strata import StrataState
@@ -37,13 +45,31 @@ FEATURES = {
     "fourier": RandomFourier(40, Gaussian(0.2)),
     "fourier odd, widths": RandomFourier(31, Gaussian((0.1, 0.2, 0.3, 0.05, 0.1))),
     "fourier, rules": RandomFourier(64, Gaussian("median"), scale="minmax"),
+    "laplace": RandomFourier(40, Laplace("median")),
+    "cauchy": RandomFourier(40, Cauchy(0.3), scale="maxabs"),
+    "matern, orthogonal": OrthogonalFourier(40, Matern32("median")),
+    "matern": RandomFourier(40, Matern52(0.1)),
+}
+
+MEMORIES = {
+    "previous": Latest("previous"),
+    "window": Latest("previous", size=5),
+    "opposite": Latest("opposite"),
+    "opposite window": Latest("opposite", size=3),
+    "reservoir": Reservoir(6),
+    "joint reservoir": Reservoir(9, by="joint"),
+    "rsx": RSx(7),
+    "rsx by class": RSx(5, by="class"),
+    "history": WholeHistory(600),
+    "joint history": WholeHistory(600, by="joint"),
 }
 
 OPTIONS = {
     "stream": list(STREAMS),
     "features": list(FEATURES),
     "loss": list(LOSSES),
-    "memory": ["strata", "strata", "strata", "previous", "opposite"],
+    "memory": ["strata"] * 8 + list(MEMORIES),
+    "allocation": ["equal", "equal", "neyman"],
     "eps": ["auto", 0.0, 0.3, 2.0, np.inf, -1.0],
     "max_strata": [1, 4, 7, 16, 400],
     "representative": ["fifo", "reservoir", "centroid"],
@@ -75,8 +101,9 @@ def valid(config):
         return False
     if config["pairs"] == "difference" and config["loss"] != "square":
         return False
-    classes = config["by"] == "class" if config["memory"] == "strata" else config["memory"] == "opposite"
-    return not (classes and config["pairs"] in ("order", "difference"))
+    if config["allocation"] == "neyman" and config["representative"] == "centroid":
+        return False
+    return make_memory(config).joint or config["pairs"] not in ("order", "difference")
 
 
 def labels_for(pairs, X, y):
@@ -91,18 +118,19 @@ def weights_for(kind, n):
     return {"none": None, "fractions": rng.random(n) * 2, "counts": rng.integers(0, 4, n).astype(float)}[kind]
 
 
+STRATA = ("eps", "max_strata", "representative", "centroid_step", "by", "cluster_in", "normalization", "allocation")
+
+
+def make_memory(config):
+    return MEMORIES.get(config["memory"]) or Strata(**{name: config[name] for name in STRATA})
+
+
 def make_learner(config, **changes):
-    strata = {k: config[k] for k in ("eps", "max_strata", "representative", "centroid_step", "by", "cluster_in")}
-    memory = (
-        Strata(normalization=config["normalization"], **strata)
-        if config["memory"] == "strata"
-        else Latest(config["memory"])
-    )
     return Learner(
         features=FEATURES[config["features"]],
         pairs=PAIRS[config["pairs"]],
         loss=LOSSES[config["loss"]],
-        memory=memory,
+        memory=make_memory(config),
         step=config["schedule"](config["eta"]),
         penalty=config["penalty"],
         average=config["average"],
@@ -149,7 +177,7 @@ COVERING = list(covering_array(OPTIONS, valid))
 
 def test_the_covering_array_covers():
     assert {c["representative"] for c in COVERING if c["loss"] == "hinge"} == {"fifo", "reservoir", "centroid"}
-    assert 30 <= len(COVERING) <= 150
+    assert 50 <= len(COVERING) <= 250
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from pairloom import Constant, Gaussian, Identity, Learner, OppositeClass, RandomFourier, StabilityWarning, Strata
-from pairloom.memory.allocation import EVERY, allocate
+from pairloom.memory.allocation import EVERY, Seats, allocate, share_out
 from tests.conftest import STREAMS, make_stream
 from tests.covering import random_config
 
@@ -158,12 +158,9 @@ def seats_of(memory, X, seed):
     state = memory.start(1, X.shape[1], 1, np.dtype(float), None)
     draws = np.random.default_rng(seed).random((T, memory.draws))
     plan = memory.plan(state, X, np.zeros(T), np.ones(T), draws)
-    held = np.full(memory.n_slots, -1)
-    for i in range(T):
-        events = slice(plan.start[i], plan.start[i + 1])
-        new = plan.slot[events][plan.blend[events] == 1]
-        held[new] = i
-        state.slots.mass[plan.slot[events]] = plan.mass[events]
+    held, new = np.full(memory.n_slots, -1), plan.blend == 1
+    held[plan.slot[new]] = np.repeat(np.arange(T), np.diff(plan.start))[new]  # the last one written stays
+    state.slots.mass[plan.slot] = plan.mass
     return held, state
 
 
@@ -182,6 +179,27 @@ def test_the_wide_stratum_gets_the_slots(representative):
         owned = [(state.seats.owner[0] == j).sum() for j in (0, 1)]
         assert owned == ([1, 1] if T < EVERY else [1, 5])
         np.testing.assert_array_equal(state.seats.count, np.bincount(stratum[:T]))
+
+
+def test_slots_go_by_count_times_deviation():
+    """Strata of 60, 30 and 10 percent of the rows, the rarest the widest; m_j as a hand-written greedy rule gives."""
+    rng = np.random.default_rng(0)
+    stratum = np.concatenate([[0, 1, 2], rng.choice(3, size=4 * EVERY - 3, p=[0.6, 0.3, 0.1])])
+    X = 20.0 * stratum[:, None] + np.array([0.5, 1.5, 4.0])[stratum, None] * rng.uniform(-1, 1, size=(4 * EVERY, 1))
+    memory = replace(memory_of("reservoir"), eps=100.0, max_strata=3, slots=12)
+    _, state = seats_of(memory, X, seed=0)
+    need = [len(X[stratum == j]) * X[stratum == j].std() for j in range(3)]
+    m = [1, 1, 1]
+    while sum(m) < 12:
+        m[int(np.argmax([need[j] / m[j] for j in range(3)]))] += 1
+    assert np.bincount(state.seats.owner[0]).tolist() == m
+
+
+def test_opened_seats_copy_the_others_in_turn():
+    seats = Seats.empty(1, 1, 4)
+    seats.count[0], seats.owner[0, :2], seats.slot[0, :2] = 10.0, 0, [2, 3]
+    mass = share_out(seats, 0, slice(0, 1), np.ones(1), np.zeros(1), 1e-10, queue=False)
+    assert mass.tolist() == [0, 0, 5, 5]
 
 
 def test_a_queue_holds_the_newest_members():

@@ -26,8 +26,9 @@ from pairloom import (
     RandomFourier,
     StabilityWarning,
     Strata,
+    Window,
 )
-from pairloom.estimators import PairwiseRanker, PairwiseRegressor, Window, concordance
+from pairloom.estimators import PairwiseRanker, PairwiseRegressor, concordance
 from pairloom.memory import Reservoir
 from pairloom.randomness import generator
 from tests.conftest import make_stream
@@ -171,9 +172,8 @@ def test_queries_are_named_by_numbers_or_text():
 
 def test_the_ranker_learns_inside_queries_what_labels_across_them_hide():
     X, y = make_friedman1(3000, noise=0.5, random_state=0)
-    rng = np.random.default_rng(0)
     queries = np.arange(2000) // 10
-    shifted = y[:2000] + 30 * rng.normal(size=200)[queries]
+    shifted = y[:2000] + 30 * np.random.default_rng(0).normal(size=200)[queries]
     inside = PairwiseRanker(random_state=0).fit(X[:2000], shifted, groups=queries).score(X[2000:], y[2000:])
     assert inside > 0.88
     assert PairwiseRanker(random_state=0).fit(X[:2000], shifted).score(X[2000:], y[2000:]) < inside - 0.05
@@ -181,8 +181,7 @@ def test_the_ranker_learns_inside_queries_what_labels_across_them_hide():
 
 def test_a_reservoir_serves_long_runs_of_like_labels_better():
     X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    train, test = order[:1300], order[1300:]
+    train, test = np.split(np.random.default_rng(0).permutation(len(y)), [1300])
     runs = np.array_split(train[np.argsort(y[train], kind="stable")], 13)
     train = np.concatenate([runs[i] for i in np.random.default_rng(1).permutation(13)])
     score = lambda memory: PairwiseRanker(memory=memory, random_state=0).fit(X[train], y[train]).score(X[test], y[test])  # noqa: E731

@@ -106,12 +106,9 @@ def contents(memory, y, seed, weight=None):
     state = memory.start(1, 1, 2, np.dtype(float), None)
     weight = np.ones(n) if weight is None else weight
     plan = memory.plan(state, np.zeros((n, 1)), y, weight, np.random.default_rng(seed).random((n, memory.draws)))
-    rows = np.full(len(state.slots.mass), -1)
-    for i in range(n):
-        for e in range(plan.start[i], plan.start[i + 1]):
-            if plan.blend[e] == 1:
-                rows[plan.slot[e]] = i
-            state.slots.mass[plan.slot[e]] = plan.mass[e]
+    rows, new = np.full(len(state.slots.mass), -1), plan.blend == 1
+    rows[plan.slot[new]] = np.repeat(np.arange(n), np.diff(plan.start))[new]  # the last one written stays
+    state.slots.mass[plan.slot] = plan.mass
     return rows, state
 
 
@@ -313,15 +310,19 @@ def test_the_whole_history_refuses_the_row_that_does_not_fit(engine):
     assert model.state.memory.seen[0] == 50
 
 
-def test_a_refused_block_changes_no_model():
+@pytest.mark.parametrize("engine", ["reference", "fused"])
+@pytest.mark.parametrize("gamma", [0.2, "median"])
+def test_a_refused_call_changes_nothing(engine, gamma):
+    """Nor the rows kept while a rule on data is not settled."""
     X, y = make_stream("random", 60, 3)
-    model = make(WholeHistory(50)).partial_fit(X[:45], y[:45])
+    start = make(WholeHistory(50), engine=engine, features=RandomFourier(20, Gaussian(gamma)))
+    model = replace(start).partial_fit(X[:45], y[:45])
     w, t = model.state.w.copy(), model.state.t
     with pytest.raises(ValueError, match="not 15"):
         model.partial_fit(X[45:], y[45:])
     np.testing.assert_array_equal(model.state.w, w)
     assert (model.state.t, model.state.memory.seen[0]) == (t, 45)
-    whole = make(WholeHistory(50)).partial_fit(X[:50], y[:50])
+    whole = start.partial_fit(X[:50], y[:50])
     np.testing.assert_array_equal(model.partial_fit(X[45:50], y[45:50]).state.w, whole.state.w)
 
 

@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_p
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from pairloom import Gaussian, RandomFourier
-from pairloom.estimators import PairwiseRanker, PairwiseRegressor, Window, concordance
+from pairloom import Gaussian, RandomFourier, Window
+from pairloom.estimators import PairwiseRanker, PairwiseRegressor, concordance
 from pairloom.systems import FPOGD
 from pairloom.transformer import FeatureTransformer
 

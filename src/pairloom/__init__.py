@@ -12,7 +12,7 @@ from pairloom.features import (
 )
 from pairloom.learner import Learner, StabilityWarning
 from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
-from pairloom.memory import Latest, Strata
+from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
 from pairloom.pairs import Difference, OppositeClass, Order
 from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, Polynomial, Sqrt
 
@@ -39,10 +39,14 @@ __all__ = [
     "Order",
     "OrthogonalFourier",
     "Polynomial",
+    "RSx",
     "RandomFourier",
+    "Reservoir",
     "Sqrt",
     "Square",
     "SquaredHinge",
     "StabilityWarning",
     "Strata",
+    "WholeHistory",
+    "Window",
 ]

@@ -1,28 +1,27 @@
 """The scikit-learn face of a pairwise classifier: labels, validation, calibration, one row at a time."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import roc_curve
-from sklearn.utils import Tags, assert_all_finite
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_X_y, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from pairloom.calibration import next_calibration_row, platt
-from pairloom.checks import check_choice
+from pairloom.face import Face
 from pairloom.labels import Labels, learn_labels
-from pairloom.learner import Dtype, Learner
+from pairloom.learner import Learner
 from pairloom.randomness import seed_of
-from pairloom.state import LOSS, PAIRS, STEPS, Batch, State, nbytes
+from pairloom.state import Batch
 from pairloom.typing import Array
-from pairloom.validation import check_finite, check_weight, positive_weight, row_of
+from pairloom.validation import check_weight, positive_weight
 
 
-class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
+class PairwiseClassifier(ClassifierMixin, Face):
     """A classifier whose model is a pairwise :class:`~pairloom.Learner`.
 
     ``fit``, ``partial_fit`` in any chunking and ``learn_one`` give the same model, bit for bit, for the same rows in
@@ -31,10 +30,7 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
     its sign. More than two classes: one column for each class against the rest, probabilities normalised.
     """
 
-    dtype: Dtype
     pos_label: Any
-    random_state: Any
-    learner_: Learner
     calibration_: list[tuple[float, float]]
     _labels: Labels
 
@@ -68,8 +64,9 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
             return self
         if code is None:
             code = self._learn_new_label(x, row, y)
+        self.learner_.check_room(1)
         batch = Batch(row, np.array([code]), weight, np.zeros(1, np.int64))
-        return self._learn_rows(batch)
+        return self._learn_rows(batch, stacklevel=4)
 
     def score_one(self, x: Any) -> float:
         """Log-odds of ``pos_label`` (by default ``classes_[1]``) for one row; 0 before anything was learned."""
@@ -92,11 +89,11 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of ``classes_[1]``, or of each class against the rest."""
-        return self._decide(self._check_rows(X))
+        return self._decide(self._rows_to_score(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Class probabilities, in the order of ``classes_``."""
-        return self._probabilities(self._check_rows(X))
+        return self._probabilities(self._rows_to_score(X))
 
     def predict(self, X: Any) -> Array:
         """The more probable class of each row."""
@@ -127,109 +124,46 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
         best = int(np.argmax(tpr - fpr))
         return float(cuts[best]) if best else 0.0
 
-    @property
-    def n_seen_(self) -> int:
-        """Rows learned."""
-        return self._state.t
-
-    @property
-    def n_pairs_(self) -> int:
-        """Pairs the model has learned from."""
-        return int(self._state.tally[PAIRS])
-
-    @property
-    def loss_(self) -> float:
-        """Mean loss of the rows against their partners, each taken before its step; NaN before the first."""
-        steps = self._state.tally[STEPS]
-        return float(self._state.tally[LOSS] / steps) if steps else float("nan")
-
-    @property
-    def nbytes_(self) -> int:
-        """Bytes of all arrays that the model holds."""
-        return nbytes(self._state) + nbytes(self.learner_.kept)
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = str(super().__repr__(N_CHAR_MAX=N_CHAR_MAX))
-        if not self._started:
-            return text
-        seen = f"{self.n_seen_:,} rows, {self.n_pairs_:,} pairs, loss {self.loss_:.4g}, {self.nbytes_ / 1e6:.3g} MB"
-        return f"{text}  # {seen}"
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    @property
-    def _started(self) -> bool:
-        return hasattr(self, "learner_")
-
-    @property
-    def _state(self) -> State:
-        check_is_fitted(self)
-        state: State | None = self.learner_.state
-        assert state is not None
-        return state
-
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool, whole: bool) -> Self:
         """Validate everything, then change the model."""
-        if not first and classes is None and sample_weight is None and self._is_plain(X, y):
-            batch = self.learner_.check_batch(X, self._labels.encode(y))
-            return self._learn_rows(batch, warn=True)
-        check_choice("dtype", self.dtype, Dtype)
-        with np.errstate(over="ignore"):  # what overflows is infinite, and reported with its place
-            rows, y = check_X_y(
-                X, y, accept_sparse="csr", dtype=self.dtype, order="C", ensure_all_finite=False, estimator=self
-            )
-        check_finite(rows, self.dtype, getattr(X, "columns", None))
-        check_classification_targets(y)
+        rows = self._rows_to_learn(X, first=first)
+        known = not first and classes is None and type(y) is np.ndarray and y.ndim == 1 and self._labels.covers(y)
+        if not known:
+            y = self._check_targets(y)
+        check_consistent_length(rows, y)
         weight = check_weight(sample_weight, len(y))
-        if not first:
-            validate_data(self, X, reset=False, skip_check_array=True)
         keep = positive_weight(weight, may_be_none=not whole)
         if keep is not None:
             rows, y, weight = rows[keep], y[keep], weight[keep]
         if len(y) == 0:
             return self
-        labels = self._labels_after(y, classes, first=first, whole=whole)
+        labels = self._labels if known else self._labels_after(y, classes, first=first, whole=whole)
         learner = self._start_learner(labels, rows.shape[1]) if first else self.learner_
         batch = learner.check_batch(rows, labels.encode(y), weight)
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
         self._labels, self.learner_ = labels, learner
-        return self._learn_rows(batch, warn=True)
+        return self._learn_rows(batch, stacklevel=5)
 
-    def _is_plain(self, X: Any, y: Any) -> bool:
-        """Whether a batch needs no more than a check for finite values: arrays as expected, and labels known.
-
-        scikit-learn's validation costs as much as learning a hundred rows.
-        """
-        return (
-            type(X) is np.ndarray
-            and X.dtype in (np.float32, np.float64)
-            and X.ndim == 2
-            and X.shape[1] == self.n_features_in_
-            and type(y) is np.ndarray
-            and y.shape == (len(X),)
-            and len(y) > 0
-            and self._labels.covers(y)
-            and not hasattr(self, "feature_names_in_")
-        )
+    def _check_targets(self, y: Any) -> Array:
+        """Labels as a finite one-dimensional array."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        return np.asarray(y)
 
     def _learn_new_label(self, x: Any, row: Array, y: Any) -> float:
         """The code of the first row's label, or of one not seen before."""
         first = not self._started
         if np.ndim(y) != 0:
             raise ValueError(f"y must be one label, got {y!r}")
-        target = column_or_1d([y])
-        assert_all_finite(target, input_name="y")
-        check_classification_targets(target)
+        target = self._check_targets([y])
         labels = self._labels_after(target, None, first=first, whole=False)
         if first:
             self.learner_ = self._start_learner(labels, row.shape[1])
-            self.n_features_in_ = row.shape[1]
-            if isinstance(x, Mapping):
-                self.feature_names_in_ = np.asarray(list(x), dtype=object)
+            self._remember_columns(x, row.shape[1])
         self._labels = labels
         return float(labels.encode(target)[0])
 
@@ -246,16 +180,7 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"pos_label={self.pos_label!r} is not one of the classes {labels.classes.tolist()}")
         return labels
 
-    def _row(self, x: Any) -> Array:
-        """One example as a valid (1, d) array."""
-        if self._started:
-            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.dtype)
-        check_choice("dtype", self.dtype, Dtype)
-        if isinstance(x, Mapping) and not all(isinstance(name, str) for name in x):
-            raise ValueError(f"the columns of a row given as a mapping must be named by text, got {list(x)}")
-        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype)
-
-    def _learn_rows(self, batch: Batch, *, warn: bool = False) -> Self:
+    def _learn_rows(self, batch: Batch, *, stacklevel: int) -> Self:
         """Learn valid rows; fit the calibration anew at the rows where it is due."""
         at = 0
         while at < len(batch):
@@ -265,7 +190,7 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
             if end <= len(batch):
                 self._fit_calibration()
             at = end
-        self.learner_.warn_if_unstable(stacklevel=4 if warn else 3)
+        self.learner_.warn_if_unstable(stacklevel)
         return self
 
     def _fit_calibration(self) -> None:
@@ -273,14 +198,6 @@ class PairwiseClassifier(ClassifierMixin, BaseEstimator, ABC):
         models = self.learner_.pairs.models
         starts = self.calibration_ if self.n_seen_ > 1 else [None] * len(models)
         self.calibration_ = [platt(scores[:, k], codes == model, weight, starts[k]) for k, model in enumerate(models)]
-
-    def _check_rows(self, X: Any) -> Any:
-        check_is_fitted(self)
-        rows = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=self.dtype, order="C", ensure_all_finite=False
-        )
-        check_finite(rows, self.dtype, getattr(X, "columns", None))
-        return rows
 
     def _decide(self, rows: Any) -> Array:
         if len(self.classes_) < 2:

@@ -158,7 +158,14 @@ class Learner:
                 raise ValueError(f"{name} has shape {values.shape}, but X has {n} rows")
         batch = Batch(X, np.ascontiguousarray(y), weight, query)
         keep = positive_weight(weight, may_be_none=True)
-        return batch if keep is None else batch[keep]
+        if keep is not None:
+            batch = batch[keep]
+        self.check_room(len(batch))
+        return batch
+
+    def check_room(self, n: int) -> None:
+        """Raise ValueError unless the memory can take ``n`` more rows."""
+        self.memory.check_room(None if self.state is None else self.state.memory, n)
 
     def _check_rows(self, X: Any) -> Any:
         X = rows_of(X, self.dtype)

@@ -132,7 +132,8 @@ def find_partners(
 @compiled
 def descend(
     w: Array, s: float, v: Array, z: Array, y: float, weight: float, steps: Array, bound: float,
-    loss: int, smooth: bool, pairs: int, model: float, points: Array, labels: Array, partners: Array, p: Array, q: Array, tally: Array,
+    loss: int, smooth: bool, pairs: int, model: float,
+    points: Array, labels: Array, partners: Array, p: Array, q: Array, tally: Array,
 ) -> None:  # fmt: skip
     """``reference.descend``."""
     keep, rate, threshold = steps[0], steps[1], steps[2]

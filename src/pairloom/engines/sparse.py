@@ -140,7 +140,7 @@ def plan_memory(learner: "Learner", state: State, batch: Batch) -> Plan:
         return cluster(memory, state, U, y, weight, draws, REPRESENTATIVES[memory.representative])
 
     def share_out(g: int) -> Array:
-        settle(learner, state)
+        settle_centers(state)
         return memory._share_out(strata, g)
 
     group = np.zeros(len(y), np.int64) if memory.joint else y.astype(np.int64)
@@ -225,15 +225,18 @@ def make_room(lazy: LazyModel, plan: Plan, rows: Rows) -> None:
 
 def settle(learner: "Learner", state: State) -> None:
     """Bring the dense arrays of the state up to date."""
-    lazy, memory, center = state.lazy, state.memory, center_of(state)
-    if lazy is None:
-        return
-    if lazy.centers is not None and isinstance(memory, StrataState):
-        own = lazy.centers
-        write_centers(memory.centers, center, own.c_hat, own.factors, own.stale)
-    if lazy.model is not None:
-        model, f = lazy.model, lazy.model.factors
+    settle_centers(state)
+    model = state.lazy.model if state.lazy is not None else None
+    if model is not None:
+        f, points = model.factors, state.memory.slots.points
         state.w[:] = f[:, [SIGMA]] * model.w_hat
         if learner.average != "last":
             state.w_bar[:] = f[:, [A]] * model.w_hat + f[:, [B]] * model.u_hat
-        write_points(memory.slots.points, center, model.columns, model.values, model.counts, model.stale)
+        write_points(points, center_of(state), model.columns, model.values, model.counts, model.stale)
+
+
+def settle_centers(state: State) -> None:
+    """Bring the dense centres up to date, if there are strata."""
+    lazy = state.lazy.centers if state.lazy is not None else None
+    if lazy is not None and isinstance(state.memory, StrataState):
+        write_centers(state.memory.centers, center_of(state), lazy.c_hat, lazy.factors, lazy.stale)

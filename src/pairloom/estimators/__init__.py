@@ -3,6 +3,5 @@
 from pairloom.estimators.metric import concordance
 from pairloom.estimators.ranker import PairwiseRanker
 from pairloom.estimators.regressor import PairwiseRegressor
-from pairloom.estimators.window import Window
 
-__all__ = ["PairwiseRanker", "PairwiseRegressor", "Window", "concordance"]
+__all__ = ["PairwiseRanker", "PairwiseRegressor", "concordance"]

@@ -8,15 +8,13 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from pairloom.checks import check_choice
-from pairloom.estimators.labels import query_codes, real_label, real_labels
-from pairloom.estimators.window import Window
+from pairloom.estimators.labels import query_code, query_codes, real_label, real_labels
 from pairloom.face import Face
-from pairloom.features import KERNELS, FeatureMap, Identity, RandomFourier
+from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
 from pairloom.learner import Engine, Learner
 from pairloom.losses import Loss
-from pairloom.memory import Memory
+from pairloom.memory import Memory, Window
 from pairloom.pairs import Pairs
 from pairloom.randomness import seed_of
 from pairloom.steps import L2, Average, Constant
@@ -74,12 +72,12 @@ class PairwiseEstimator(Face):
         """
         row = self._row(x)
         label = real_label(y, self, self.largest_label)
-        weight = check_weight([sample_weight], 1)
-        query = query_codes(None if group is None else [group], 1)
+        weight = np.ones(1) if sample_weight == 1 else check_weight([sample_weight], 1)
+        query = query_code(group)
+        if weight[0] == 0:
+            return self
         learner = self.learner_ if self._started else self._start_learner(row.shape[1])
         batch = learner.check_batch(row, label, weight, query)
-        if len(batch) == 0:
-            return self
         if not self._started:
             self._remember_columns(x, row.shape[1])
             self.learner_ = learner
@@ -127,11 +125,10 @@ class PairwiseEstimator(Face):
         labels = real_labels(y, self, self.largest_label)
         check_consistent_length(rows, labels)
         weight, query = check_weight(sample_weight, len(labels)), query_codes(groups, len(labels))
-        positive_weight(weight, may_be_none=not whole)
+        if positive_weight(weight, may_be_none=not whole) is not None and not weight.any():
+            return self
         learner = self._start_learner(rows.shape[1]) if first else self.learner_
         batch = learner.check_batch(rows, labels, weight, query)
-        if len(batch) == 0:
-            return self
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
             self.learner_ = learner
@@ -161,17 +158,3 @@ class PairwiseEstimator(Face):
         if self.memory is not None and not isinstance(self.memory, Memory):
             raise ValueError(f"memory must be a memory, such as Window(64), or None; got {self.memory!r}")
         return Window() if self.memory is None else self.memory
-
-
-def feature_map(
-    features: FeatureMap | None, kernel: str, gamma: Gamma, n_components: int, scale: Scaling
-) -> FeatureMap:
-    """``features``, or the map that the other parameters describe."""
-    if features is not None:
-        if not isinstance(features, FeatureMap):
-            raise ValueError(f"features must be a feature map, such as RandomFourier(512); got {features!r}")
-        return features
-    check_choice("kernel", kernel, {**KERNELS, "linear": Identity})
-    if kernel == "linear":
-        return Identity(scale=scale)
-    return RandomFourier(n_components, KERNELS[kernel](gamma), scale=scale)

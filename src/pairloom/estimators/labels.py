@@ -8,6 +8,7 @@ from sklearn.utils.validation import column_or_1d
 
 from pairloom.typing import Array
 
+FINITE = float(np.finfo(float).max)
 NO_QUERY = int(np.iinfo(np.int64).min)
 """The query of rows that were given without one."""
 
@@ -23,7 +24,7 @@ def real_labels(y: Any, estimator: Any, largest: float = np.inf) -> Array:
         labels = y.astype(float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must be numbers: {error}") from None
-    strange = np.flatnonzero(~(np.abs(labels) <= min(largest, np.finfo(float).max)))
+    strange = np.flatnonzero(~(np.abs(labels) <= min(largest, FINITE)))
     if strange.size:
         row = strange[0]
         if np.isnan(labels[row]):
@@ -35,10 +36,11 @@ def real_labels(y: Any, estimator: Any, largest: float = np.inf) -> Array:
 
 
 def real_label(y: Any, estimator: Any, largest: float = np.inf) -> Array:
-    """``real_labels`` of one number."""
-    if isinstance(y, (int, float, np.integer, np.floating, np.bool_)):
-        return real_labels([y], estimator, largest)
-    raise ValueError(f"y must be one number, got {y!r}")
+    """``real_labels`` of one number, at the cost of one."""
+    if not isinstance(y, (int, float, np.integer, np.floating, np.bool_)):
+        raise ValueError(f"y must be one number, got {y!r}")
+    label = float(y)
+    return np.array([label]) if abs(label) <= min(largest, FINITE) else real_labels([label], estimator, largest)
 
 
 def query_codes(groups: Any, n: int) -> Array:
@@ -64,6 +66,13 @@ def query_codes(groups: Any, n: int) -> Array:
         except (TypeError, ValueError, OverflowError):
             raise ValueError(f"groups must be whole numbers or text; got {name!r} at row {row}") from None
     return np.array([known[name] for name in names.tolist()], np.int64)
+
+
+def query_code(group: Any) -> Array:
+    """``query_codes`` of one row, at the cost of one."""
+    if type(group) in (int, np.int64) and abs(group) < 2**63:
+        return np.array([group])
+    return query_codes(None if group is None else [group], 1)
 
 
 def _query_code(name: Any) -> int:

@@ -36,16 +36,17 @@ class Rows:
         return self.X[self.n_train :], self.y[self.n_train :]
 
 
-def shuffled(X: Array, y: Array, n_train: int, seed: int = 0) -> Rows:
+def shuffled(data: tuple[Array, Array], n_train: int) -> Rows:
     """Rows in a random order, and the generator after it."""
-    rng = np.random.default_rng(seed)
+    X, y = data
+    rng = np.random.default_rng(0)
     order = rng.permutation(len(y))
     return Rows(X[order], y[order], n_train, rng)
 
 
 def marked_digits() -> tuple[Rows, Array, Array]:
     """Digits, the judge of each training image, and its mark: the digit plus a number of the judge's own."""
-    rows = shuffled(*load_digits(return_X_y=True), n_train=1300)
+    rows = shuffled(load_digits(return_X_y=True), n_train=1300)
     judge = np.arange(rows.n_train) // 10
     return rows, judge, rows.y[: rows.n_train] + rows.rng.integers(0, 21, judge.max() + 1)[judge]
 
@@ -83,7 +84,7 @@ def strips(axes: Axes, scores: Array, kind: Array, colour: str) -> None:
 
 def draw_differences(out: Path) -> None:
     """Predicted against true differences of pairs of unseen patients, and the labels themselves."""
-    rows = shuffled(*load_diabetes(return_X_y=True), n_train=330)
+    rows = shuffled(load_diabetes(return_X_y=True), n_train=330)
     X, y = rows.test
     model = PairwiseRegressor(random_state=0).fit(rows.X[: rows.n_train], rows.y[: rows.n_train])
     a, b = np.triu_indices(len(y), 1)
@@ -117,7 +118,7 @@ def against(axes: Axes, truth: Array, predicted: Array, size: float, alpha: floa
 
 def draw_classes(out: Path) -> None:
     """Log-odds and AUC of each digit against the rest, and the confusion of unseen digits."""
-    rows = shuffled(*load_digits(return_X_y=True), n_train=1300)
+    rows = shuffled(load_digits(return_X_y=True), n_train=1300)
     X, digit = rows.test
     model = FPOGD(gamma="median", scale="minmax", average="poly", random_state=0)
     model.fit(rows.X[: rows.n_train], rows.y[: rows.n_train])

@@ -1,6 +1,7 @@
 """phi: the space in which the model is linear."""
 
 from pairloom.features.base import FeatureMap
+from pairloom.features.choice import feature_map
 from pairloom.features.fourier import RandomFourier
 from pairloom.features.identity import Identity
 from pairloom.features.kernels import KERNELS, Cauchy, Gaussian, Kernel, Laplace, Matern32, Matern52
@@ -18,4 +19,5 @@ __all__ = [
     "Matern52",
     "OrthogonalFourier",
     "RandomFourier",
+    "feature_map",
 ]

@@ -6,6 +6,7 @@ from pairloom.memory.latest import Latest
 from pairloom.memory.reservoir import Reservoir
 from pairloom.memory.rsx import RSx
 from pairloom.memory.strata import Strata
+from pairloom.memory.window import Window
 
 __all__ = [
     "Example",
@@ -18,4 +19,5 @@ __all__ = [
     "Slots",
     "Strata",
     "WholeHistory",
+    "Window",
 ]

@@ -9,18 +9,35 @@ stratum that hold something: a stratum's slots always weigh n_j in all.
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
+from pairloom.checks import check_choice, check_count
 from pairloom.compiled import compiled
 from pairloom.memory.base import Example, Plan, Slots
 from pairloom.typing import Array
+
+Allocation = Literal["equal", "neyman"]
 
 EVERY = 256
 """Examples of a clustering after which its seats are shared out anew."""
 
 NOBODY, EMPTY, TAKES = -1, -1, -2
 """Owner of a spare seat; slot of a seat that waits for its first example, and of one that takes the present one."""
+
+
+def check_allocation(allocation: str, slots: int | None, max_strata: int, representative: str) -> None:
+    """Raise unless these parameters of strata fit together."""
+    check_choice("allocation", allocation, Allocation)
+    if allocation == "equal" and slots is not None:
+        raise ValueError(f"slots={slots!r} is for allocation='neyman': equal strata have one slot each")
+    if allocation == "neyman" and representative == "centroid":
+        raise ValueError("a centroid has no sampling variance: allocation='neyman' changes nothing")
+    if slots is not None:
+        check_count("slots", slots)
+        if slots < max_strata:
+            raise ValueError(f"every stratum needs a slot: slots must be at least max_strata={max_strata}; got {slots}")
 
 
 @dataclass

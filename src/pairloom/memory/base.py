@@ -108,6 +108,9 @@ class Memory(ABC):
         """Space of the points ``u``: u = phi(x), or u = x."""
         return "features"
 
+    def check_room(self, state: MemoryState | None, n: int) -> None:  # noqa: B027
+        """Raise ValueError unless ``n`` more rows can be taken in; only memories that grow ever do."""
+
     @abstractmethod
     def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> MemoryState:
         """An empty memory for mapped examples of length ``dim``, clustered by points of length ``u_dim``.

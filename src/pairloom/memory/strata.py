@@ -7,13 +7,12 @@ import numpy as np
 
 from pairloom.checks import check_choice, check_count, check_number
 from pairloom.compiled import compiled, dot, move, squared_distances_to
-from pairloom.memory.allocation import Seats, due, observe_seats, plan_seats, share_out
+from pairloom.memory.allocation import Allocation, Seats, check_allocation, due, observe_seats, plan_seats, share_out
 from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots, Space
 from pairloom.typing import Array
 
 By = Literal["class", "joint"]
 Representative = Literal["fifo", "reservoir", "centroid"]
-Allocation = Literal["equal", "neyman"]
 
 REPRESENTATIVES = {"fifo": 0, "reservoir": 1, "centroid": 2}
 
@@ -104,17 +103,7 @@ class Strata(Memory):
                 "the centroid of a joint stratum has no label: use representative='fifo' or 'reservoir', "
                 "or strata per class"
             )
-        check_choice("allocation", self.allocation, Allocation)
-        if self.allocation == "equal" and self.slots is not None:
-            raise ValueError(f"slots={self.slots!r} is for allocation='neyman': equal strata have one slot each")
-        if self.allocation == "neyman" and self.representative == "centroid":
-            raise ValueError("a centroid has no sampling variance: allocation='neyman' changes nothing")
-        if self.slots is not None:
-            check_count("slots", self.slots)
-            if self.slots < self.max_strata:
-                raise ValueError(
-                    f"every stratum needs a slot: slots must be at least max_strata={self.max_strata}; got {self.slots}"
-                )
+        check_allocation(self.allocation, self.slots, self.max_strata, self.representative)
 
     @property
     def n_slots(self) -> int:

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairloom.checks import check_choice, check_count
 from pairloom.classifier import PairwiseClassifier
-from pairloom.features import KERNELS, FeatureMap, Identity, RandomFourier
+from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
 from pairloom.learner import Dtype, Engine, Learner
 from pairloom.losses import LOSSES
@@ -140,11 +140,10 @@ class FPOGD(PairwiseClassifier):
         self.features = features
 
     def _make_learner(self, n_classes: int, seed: int | None) -> Learner:
-        check_choice("kernel", self.kernel, Kernels)
         check_choice("loss", self.loss, LOSSES)
         check_choice("schedule", self.schedule, SCHEDULES)
         return Learner(
-            features=self._feature_map(),
+            features=feature_map(self.features, self.kernel, self.gamma, self._n_components(), self.scale),
             pairs=OppositeClass(n_classes),
             loss=LOSSES[self.loss],
             memory=Strata(
@@ -163,15 +162,6 @@ class FPOGD(PairwiseClassifier):
             seed=seed,
             engine=self.engine,
         )
-
-    def _feature_map(self) -> FeatureMap:
-        if self.features is not None:
-            if not isinstance(self.features, FeatureMap):
-                raise ValueError(f"features must be a feature map, such as RandomFourier(512); got {self.features!r}")
-            return self.features
-        if self.kernel == "linear":
-            return Identity(scale=self.scale)
-        return RandomFourier(self._n_components(), KERNELS[self.kernel](self.gamma), scale=self.scale)
 
     def _n_components(self) -> int:
         if self.n_components != "auto":

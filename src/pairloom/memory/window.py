@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairloom.checks import check_count
-from pairloom.memory import Example, Latest, Memory, MemoryState, Plan
+from pairloom.memory.base import Example, Memory, MemoryState, Plan, Slots
+from pairloom.memory.latest import LatestState
 from pairloom.typing import Array
 
 
@@ -35,15 +36,17 @@ class Window(Memory):
     def joint(self) -> bool:
         return True
 
-    @property
-    def _newest(self) -> Latest:
-        return Latest("previous", self.size)
-
-    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> MemoryState:
-        return self._newest.start(dim, u_dim, n_classes, dtype, points)
+    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> LatestState:
+        return LatestState(Slots.empty(self.size, dim, dtype), np.zeros(1, np.int64))
 
     def observe(self, state: MemoryState, example: Example) -> None:
-        self._newest.observe(state, example)
+        assert isinstance(state, LatestState)
+        state.slots.write(int(state.seen[0]) % self.size, example, blend=1.0, mass=example.weight)
+        state.seen[0] += 1
 
     def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
-        return self._newest.plan(state, U, y, weight, draws)
+        assert isinstance(state, LatestState)
+        n = len(y)
+        slot = (state.seen[0] + np.arange(n)) % self.size
+        state.seen[0] += n
+        return Plan(np.arange(n + 1), slot, np.ones(n), weight)
