@@ -26,7 +26,7 @@ BLOCK_BYTES = 1 << 20
 
 def run(learner: "Learner", state: State, batch: Batch) -> Array:
     """Learn the rows in order; return each row's scores by the models before they learned the row."""
-    rows = max(8, BLOCK_BYTES // state.w[0].nbytes)
+    rows = max(8, BLOCK_BYTES // max(state.w[0].nbytes, 8 * learner.memory.draws))
     if len(batch) <= rows:
         return run_block(learner, state, batch)
     starts = range(0, len(batch), rows)

@@ -198,8 +198,8 @@ class FPOGD(PairwiseClassifier):
 
     @property
     def strata_sizes_(self) -> list[Array]:
-        """Examples that joined each stratum."""
-        return self._per_class(self._strata.slots.mass.astype(np.int64))
+        """Examples that joined each stratum, or their weight."""
+        return self._per_class(self._strata.counts)
 
     @property
     def strata_centers_(self) -> list[Array]:
@@ -209,7 +209,7 @@ class FPOGD(PairwiseClassifier):
     @property
     def strata_variances_(self) -> list[Array]:
         """Mean squared distance of the members to the moving centre: what a single representative leaves out."""
-        return self._per_class(self._strata.scatter / np.maximum(self._strata.slots.mass, 1.0))
+        return self._per_class(self._strata.scatter / np.maximum(self._strata.counts, 1e-300))
 
     @property
     def _strata(self) -> StrataState:
