@@ -104,5 +104,5 @@ def test_scores_equal_but_for_rounding_are_equal(value):
 def test_a_start_changes_the_fit_by_rounding_only():
     scores, labels = scored()
     cold = fit(scores, labels)
-    for start in ((1.0, 0.0), (100.0, -300.0), (1e-6, 5.0)):
+    for start in ((1.0, 0.0), (100.0, -300.0), (1e-6, 5.0), (1e300, 1e300), (5e4, 0.0), (np.inf, np.nan)):
         assert platt(scores, labels > 0, np.ones(len(scores)), start) == pytest.approx(cold, rel=1e-5)

@@ -86,7 +86,9 @@ def test_the_cut_of_the_stream_changes_no_bit(name, cuts, weights):
         np.testing.assert_array_equal(arrays(cut.state.memory)[key], value)
 
 
-@pytest.mark.parametrize("memory", [Reservoir(3), RSx(3, by="class"), WholeHistory(200), RSx(9), Reservoir(9, "joint")])
+@pytest.mark.parametrize(
+    "memory", [Reservoir(3), RSx(3, by="class"), WholeHistory(200), RSx(9), Reservoir(9, by="joint")]
+)
 def test_engines_agree_on_several_classes_and_on_labels_that_are_none(memory):
     X, _ = make_stream("random", 200, 4)
     grade = np.random.default_rng(0).integers(0, 4, size=200)
@@ -298,7 +300,6 @@ def test_samples_with_room_for_all_are_the_whole_history(engine, weights):
 def test_the_whole_history_refuses_the_row_that_does_not_fit(engine):
     X, y = make_stream("random", 60, 3)
     memory = WholeHistory(50)
-    assert memory.grows
     model = make(memory, engine=engine).partial_fit(X[:45], y[:45])
     with pytest.raises(ValueError, match=r"at most max_rows=50: it has 45, so 5 more can come, not 6. .* Strata\(\)"):
         memory.check_room(model.state.memory, 6)

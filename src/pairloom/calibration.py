@@ -13,6 +13,9 @@ CUT_OFF = 5.0
 SAME = 1e-9
 """Scores that differ by less, relative to their size, are equal but for rounding."""
 
+STEEPEST = 1e6
+"""A last fit beyond this belongs to other scores."""
+
 NEWTON_STEPS = 50
 HALVINGS = [0.5**k for k in range(12)]
 
@@ -54,11 +57,32 @@ def platt(
     if not SAME * abs(center) < spread < np.inf:
         return 1.0, prior - float(center)
     x = np.clip((scores - center) / spread, -CUT_OFF, CUT_OFF)
-    first = (0.0, prior) if start is None else (start[0] * spread, start[1] + start[0] * float(center))
+    first = _better_start(x, target, weight, prior, start, float(center), spread)
     a, b = _newton(x, target, weight, *first, slope_is_free=True)
     if a < FLATTEST:
         a, b = _newton(x, target, weight, FLATTEST, prior, slope_is_free=False)
     return a / spread, b - a * float(center) / spread
+
+
+def _better_start(
+    x: Array,
+    target: Array,
+    weight: Array,
+    prior: float,
+    start: tuple[float, float] | None,
+    center: float,
+    spread: float,
+) -> tuple[float, float]:
+    """The last fit, on the scale of x, if it suits these scores better than no slope at all."""
+    if start is not None:
+        a, b = start[0] * spread, start[1] + start[0] * center
+        if (
+            abs(a) + abs(b) < STEEPEST
+            and _cross_entropy(a * x + b, target, weight)[0]
+            < (_cross_entropy(np.full(len(x), prior), target, weight)[0])
+        ):
+            return a, b
+    return 0.0, prior
 
 
 def _newton(x: Array, target: Array, weight: Array, a: float, b: float, *, slope_is_free: bool) -> tuple[float, float]:

@@ -20,6 +20,9 @@ from pairloom.typing import Array
 if TYPE_CHECKING:
     from pairloom.learner import Learner
 
+SKIP, SPLIT = -1.0, -2.0
+"""In place of a step's length."""
+
 BLOCK_BYTES = 1 << 20
 """Mapped rows are worked on in blocks of about this size, so that they stay in the cache."""
 
@@ -142,20 +145,13 @@ def descend(
         g = pair_losses(loss, pairs, model, y, s, w, points, labels, partners, p, q)
         combine(v, z, points, partners, q)
         squared_norm = float(dot(v, v))
-        # Not np.isfinite: where sums may be reordered, Numba's version of it lets infinity pass.
-        if not (g + squared_norm < np.inf and rate * rate * squared_norm < LONGEST):
-            tally[SKIPPED] += 1
+        length = safe_length(g, squared_norm, keep, rate, smooth, parts == 1 and weight > 1, tally)
+        if length == SKIP:
             return
-        instability = rate * squared_norm / (2.0 * g) if smooth and g > 0 else 0.0
-        if parts == 1 and weight > 1 and (instability > STABLE or keep <= 0):
+        if length == SPLIT:
             parts = int(np.ceil(weight))
             keep, rate, threshold = steps[3], steps[4], steps[5]
             continue
-        tally[WORST] = max(tally[WORST], instability)
-        length = rate
-        if instability > STABLE:
-            tally[CUT] += 1
-            length = rate / (instability - 1.0)
         apply_step(w, v, keep, length, threshold, bound)
         part += 1
         if part < parts:
@@ -164,6 +160,25 @@ def descend(
             tally[STEPS] += weight
             tally[PAIRS] += partners.shape[0]
             tally[LOSS] += weight * g
+
+
+@compiled
+def safe_length(
+    g: float, squared_norm: float, keep: float, rate: float, smooth: bool, may_split: bool, tally: Array
+) -> float:  # fmt: skip
+    """The length of a step, cut where it would be unstable; SKIP where it overflows, SPLIT where its weight is to be."""
+    # Not np.isfinite: where sums may be reordered, Numba's version of it lets infinity pass.
+    if not (g + squared_norm < np.inf and rate * rate * squared_norm < LONGEST):
+        tally[SKIPPED] += 1
+        return SKIP
+    instability = rate * squared_norm / (2.0 * g) if smooth and g > 0 else 0.0
+    if may_split and (instability > STABLE or keep <= 0):
+        return SPLIT
+    tally[WORST] = max(tally[WORST], instability)
+    if instability > STABLE:
+        tally[CUT] += 1
+        return rate / (instability - 1.0)
+    return rate
 
 
 @compiled

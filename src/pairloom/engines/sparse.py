@@ -135,7 +135,7 @@ def plan_memory(learner: "Learner", state: State, batch: Batch) -> Plan:
     memory, strata = learner.memory, state.memory
     U, y, weight, draws = batch.X, batch.y, batch.weight, state.rng.random((len(batch), memory.draws))
     if not (isinstance(memory, Strata) and isinstance(strata, StrataState)):
-        return memory.plan(strata, np.empty((len(batch), 0)), y, weight, draws)
+        return memory.plan(strata, U, y, weight, draws)
     if strata.seats is None:
         return cluster(memory, state, U, y, weight, draws, REPRESENTATIVES[memory.representative])
 

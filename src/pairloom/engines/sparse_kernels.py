@@ -10,11 +10,10 @@ nu = <u_hat, m> carried along; pairs do not see it.
 import numpy as np
 
 from pairloom.compiled import compiled, dot
-from pairloom.engines.fused import find_partners
-from pairloom.engines.reference import LONGEST, STABLE
+from pairloom.engines.fused import SKIP, SPLIT, find_partners, safe_length
 from pairloom.losses import loss_slope, loss_value
 from pairloom.pairs import pair_offset, pair_sign
-from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST
+from pairloom.state import LOSS, PAIRS, STEPS
 from pairloom.typing import Array
 
 SIGMA, A, B, SQUARE, MU, NU = range(6)
@@ -103,19 +102,13 @@ def descend_rows(
         squared_norm = 0.0
         for e in range(n):
             squared_norm += v[e] * v[e]
-        if not (g + squared_norm < np.inf and rate * rate * squared_norm < LONGEST):
-            tally[SKIPPED] += 1
+        length = safe_length(g, squared_norm, keep, rate, smooth, parts == 1 and weight > 1, tally)
+        if length == SKIP:
             return
-        instability = rate * squared_norm / (2.0 * g) if smooth and g > 0 else 0.0
-        if parts == 1 and weight > 1 and (instability > STABLE or keep <= 0):
+        if length == SPLIT:
             parts = int(np.ceil(weight))
             keep, rate, threshold = steps[3], steps[4], steps[5]
             continue
-        tally[WORST] = max(tally[WORST], instability)
-        length = rate
-        if instability > STABLE:
-            tally[CUT] += 1
-            length = rate / (instability - 1.0)
         step_rows(w, u, f, center, touched[:n], v[:n], squared_norm, keep, length, threshold, bound)
         part += 1
         if part < parts:

@@ -6,15 +6,17 @@ which slot, so that one compiled loop serves every memory.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
+from pairloom.checks import check_choice
 from pairloom.typing import Array
 
 Space = Literal["features", "input"]
 Normalization = Literal["class", "history"]
+By = Literal["class", "joint"]
 
 
 @dataclass
@@ -125,3 +127,21 @@ class Memory(ABC):
     @abstractmethod
     def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
         """``observe`` for the rows of a block; changes everything in ``state`` but the slots."""
+
+
+@dataclass(frozen=True)
+class Grouped(Memory):
+    """A memory of each "class" for itself, with weights relative to the paired class; or one for all ("joint")."""
+
+    by: By = field(default="class", kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_choice("by", self.by, By)
+
+    @property
+    def joint(self) -> bool:
+        return self.by == "joint"
+
+    @property
+    def weighting(self) -> Normalization:
+        return "history" if self.joint else "class"

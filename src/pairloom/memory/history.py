@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairloom.checks import check_choice, check_count
-from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots
-from pairloom.memory.strata import By
+from pairloom.checks import check_count
+from pairloom.memory.base import Example, Grouped, MemoryState, Plan, Slots
 from pairloom.typing import Array
 
 
@@ -18,7 +17,7 @@ class HistoryState(MemoryState):
 
 
 @dataclass(frozen=True)
-class WholeHistory(Memory):
+class WholeHistory(Grouped):
     """Keep every example: v = (1 / W) sum_i w_i grad l(w; z_t, z_i) over all partners i < t, with no sampling at all.
 
     What the other memories estimate. It grows with the stream, so it takes ``max_rows`` rows and refuses the next:
@@ -35,24 +34,10 @@ class WholeHistory(Memory):
     """
 
     max_rows: int = 10_000
-    by: By = "class"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_count("max_rows", self.max_rows)
-        check_choice("by", self.by, By)
-
-    @property
-    def joint(self) -> bool:
-        return self.by == "joint"
-
-    @property
-    def weighting(self) -> Normalization:
-        return "history" if self.joint else "class"
-
-    @property
-    def grows(self) -> bool:
-        """Whether it needs room for every row of the stream."""
-        return True
 
     def check_room(self, state: MemoryState | None, n: int) -> None:
         """Raise ValueError unless ``n`` more rows can be taken in; changes nothing."""

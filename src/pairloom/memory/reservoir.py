@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairloom.checks import check_choice, check_count
-from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots
-from pairloom.memory.strata import By
+from pairloom.checks import check_count
+from pairloom.memory.base import Example, Grouped, MemoryState, Plan, Slots
 from pairloom.typing import Array
 
 
@@ -20,7 +19,7 @@ class ReservoirState(MemoryState):
 
 
 @dataclass(frozen=True)
-class Reservoir(Memory):
+class Reservoir(Grouped):
     """Keep a uniform sample of ``size`` past examples, of each class or of all: no example is in it twice.
 
     While there is room a row is appended. Then row N is kept with probability size / N, in the place of a uniformly
@@ -49,19 +48,10 @@ class Reservoir(Memory):
     """
 
     size: int = 100
-    by: By = "class"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_count("size", self.size)
-        check_choice("by", self.by, By)
-
-    @property
-    def joint(self) -> bool:
-        return self.by == "joint"
-
-    @property
-    def weighting(self) -> Normalization:
-        return "history" if self.joint else "class"
 
     @property
     def draws(self) -> int:

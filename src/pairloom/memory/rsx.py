@@ -1,12 +1,11 @@
 """A sample of the past with replacement: its members are independent."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from pairloom.checks import check_choice, check_count
-from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots
-from pairloom.memory.strata import By
+from pairloom.checks import check_count
+from pairloom.memory.base import By, Example, Grouped, MemoryState, Plan, Slots
 from pairloom.typing import Array
 
 Event = tuple[int, float, float]
@@ -26,7 +25,7 @@ class RSxState(MemoryState):
 
 
 @dataclass(frozen=True)
-class RSx(Memory):
+class RSx(Grouped):
     """Keep ``size`` independent draws from the past, each uniform on all examples so far (RS-x).
 
     Row t is appended while there is room. At t = size + 1 the sample is drawn anew: ``size`` independent draws from
@@ -56,19 +55,11 @@ class RSx(Memory):
     """
 
     size: int = 100
-    by: By = "joint"
+    by: By = field(default="joint", kw_only=True)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_count("size", self.size)
-        check_choice("by", self.by, By)
-
-    @property
-    def joint(self) -> bool:
-        return self.by == "joint"
-
-    @property
-    def weighting(self) -> Normalization:
-        return "history" if self.joint else "class"
 
     @property
     def draws(self) -> int:

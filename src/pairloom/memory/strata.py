@@ -8,10 +8,9 @@ import numpy as np
 from pairloom.checks import check_choice, check_count, check_number
 from pairloom.compiled import compiled, dot, move, squared_distances_to
 from pairloom.memory.allocation import Allocation, Seats, check_allocation, due, observe_seats, plan_seats, share_out
-from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots, Space
+from pairloom.memory.base import By, Example, Memory, MemoryState, Normalization, Plan, Slots, Space
 from pairloom.typing import Array
 
-By = Literal["class", "joint"]
 Representative = Literal["fifo", "reservoir", "centroid"]
 
 REPRESENTATIVES = {"fifo": 0, "reservoir": 1, "centroid": 2}

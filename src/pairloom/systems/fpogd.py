@@ -14,8 +14,8 @@ from pairloom.features.scaling import Scaling
 from pairloom.learner import Dtype, Engine, Learner
 from pairloom.losses import LOSSES
 from pairloom.memory import Strata
-from pairloom.memory.base import Normalization, Space
-from pairloom.memory.strata import By, Representative, StrataState
+from pairloom.memory.base import By, Normalization, Space
+from pairloom.memory.strata import Representative, StrataState
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, SCHEDULES, Average, Form
 from pairloom.typing import Array
