@@ -21,6 +21,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/throughput.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/sparse.py
 
 soak: $(READY)
 	$(BIN)/python -m pytest -n 2 -m soak

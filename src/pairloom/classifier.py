@@ -76,16 +76,18 @@ class PairwiseClassifier(ClassifierMixin, Face):
         if decision.ndim:
             if self.pos_label is None:
                 raise ValueError("with more than two classes, score_one speaks for pos_label: set it")
-            return float(decision[self.classes_.tolist().index(self.pos_label)])
+            return float(decision[self._labels.classes.tolist().index(self.pos_label)])
         return (
-            -float(decision) if self.pos_label is not None and self.pos_label == self.classes_[0] else float(decision)
+            -float(decision)
+            if self.pos_label is not None and self.pos_label == self._labels.classes[0]
+            else float(decision)
         )
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """Probability of each class for one row; empty before anything was learned."""
         if not self._started:
             return {}
-        return dict(zip(self.classes_.tolist(), self._probabilities(self._row(x))[0].tolist(), strict=True))
+        return dict(zip(self._labels.classes.tolist(), self._probabilities(self._row(x))[0].tolist(), strict=True))
 
     def decision_function(self, X: Any) -> Array:
         """Log-odds of ``classes_[1]``, or of each class against the rest."""
@@ -200,7 +202,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         self.calibration_ = [platt(scores[:, k], codes == model, weight, starts[k]) for k, model in enumerate(models)]
 
     def _decide(self, rows: Any) -> Array:
-        if len(self.classes_) < 2:
+        if len(self._labels.classes) < 2:
             return np.zeros(rows.shape[0])
         return self._calibrate(self.learner_.score_rows(rows))
 
@@ -213,7 +215,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         return np.asarray(self._labels.sign * (a * scores.reshape(len(scores)) + b))
 
     def _probabilities(self, rows: Any) -> Array:
-        if len(self.classes_) < 2:
+        if len(self._labels.classes) < 2:
             return np.ones((rows.shape[0], 1))
         p = expit(self._decide(rows))
         if p.ndim == 1:

@@ -74,13 +74,11 @@ class Face(BaseEstimator, ABC):
     def _row(self, x: Any) -> Array:
         """One example as a valid (1, d) array of the model's dtype."""
         if self._started:
-            row = row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.dtype)
-        else:
-            check_choice("dtype", self.dtype, Dtype)
-            if isinstance(x, Mapping) and not all(isinstance(name, str) for name in x):
-                raise ValueError(f"the columns of a row given as a mapping must be named by text, got {list(x)}")
-            row = row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype)
-        return np.ascontiguousarray(row, dtype=self.dtype)
+            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.dtype)
+        check_choice("dtype", self.dtype, Dtype)
+        if isinstance(x, Mapping) and not all(isinstance(name, str) for name in x):
+            raise ValueError(f"the columns of a row given as a mapping must be named by text, got {list(x)}")
+        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype)
 
     def _rows_to_learn(self, X: Any, *, first: bool) -> Any:
         """Valid rows, dense or CSR; unless it is the first call, with the columns that the model knows."""

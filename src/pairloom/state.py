@@ -63,10 +63,10 @@ class Recent:
 
     def add(self, scores: Array, batch: Batch) -> None:
         """Keep the newest; the place of a score depends on its row number alone."""
-        at = 0
-        while at < len(batch):
+        at, end = 0, len(batch)
+        while at < end:
             place = (self.count + at) % RECENT
-            n = min(RECENT - place, len(batch) - at)
+            n = min(RECENT - place, end - at)
             self.scores[place : place + n] = scores[at : at + n]
             self.labels[place : place + n] = batch.y[at : at + n]
             self.weights[place : place + n] = batch.weight[at : at + n]

@@ -66,9 +66,11 @@ def learn_block(learner: "Learner", state: State, Z: Array, batch: Batch, plan: 
 def step_table(learner: "Learner", t: Array, weight: Array) -> Array:
     """Rows (keep, rate, threshold) of the whole step, then of one of the parts into which a weight is split."""
     eta = learner.step.at(t) * weight
-    whole = learner.penalty.at(eta)
-    parts = whole if weight.max() <= 1 else learner.penalty.at(eta / np.ceil(weight))
-    return np.array([*whole, *parts])
+    table = np.empty((6, len(t)))
+    table[0], table[1], table[2] = learner.penalty.at(eta)
+    if weight.max() > 1:
+        table[3], table[4], table[5] = learner.penalty.at(eta / np.ceil(weight))
+    return table
 
 
 @compiled
@@ -166,7 +168,7 @@ def descend(
 def safe_length(
     g: float, squared_norm: float, keep: float, rate: float, smooth: bool, may_split: bool, tally: Array
 ) -> float:  # fmt: skip
-    """The length of a step, cut where it would be unstable; SKIP where it overflows, SPLIT where its weight is to be."""
+    """The length of a step, cut where it would be unstable; SKIP if it overflows, SPLIT if its weight is too large."""
     # Not np.isfinite: where sums may be reordered, Numba's version of it lets infinity pass.
     if not (g + squared_norm < np.inf and rate * rate * squared_norm < LONGEST):
         tally[SKIPPED] += 1

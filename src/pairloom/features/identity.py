@@ -20,8 +20,8 @@ class IdentityState:
 class Identity(FeatureMap):
     """The (scaled) input itself.
 
-    CSR rows stay CSR. They are divided by the scale and not centred, which would make them dense: their scores differ
-    from those of the same rows in a dense array by one constant, that no pair sees.
+    CSR rows stay CSR: they are divided by the scale and not centred, which would make them dense. No pair sees the
+    difference, and a learner puts it back into the scores.
 
     Cost: d flops per row (CSR: one per stored entry).
 
