@@ -1,7 +1,5 @@
 """Each promise to users, attacked."""
 
-import copy
-import pickle
 import threading
 
 import numpy as np
@@ -9,40 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairloom.state import nbytes
 from pairloom.systems import FPOGD
 from tests.conftest import STREAMS, make_stream
-
-VARIANTS = {
-    "defaults": {},
-    "rules": {"gamma": "median", "scale": "standard", "average": "poly"},
-    "float64": {"dtype": "float64", "n_components": 200, "representative": "reservoir"},
-    "linear": {"kernel": "linear", "eta": 0.001, "average": "mean", "cluster_in": "input", "scale": "minmax"},
-    "joint": {"strata": "joint", "normalization": "history", "loss": "hinge", "schedule": "poly"},
-    "fixed": {"eps": 0.3, "gamma": 0.1, "representative": "centroid", "l2": "proximal", "alpha": 0.1},
-    "reference": {"engine": "reference", "n_components": 32},
-}
+from tests.promises import VARIANTS, assert_same, frozen
 
 
 @pytest.fixture(params=VARIANTS, ids=str)
 def parameters(request):
     return {"random_state": 0, "n_components": 64, **VARIANTS[request.param]}
-
-
-def frozen(model):
-    """All of a model, as bytes."""
-    return pickle.dumps(model)
-
-
-def assert_same(a, b):
-    np.testing.assert_array_equal(a.coef_, b.coef_)
-    assert a.calibration_ == b.calibration_
-    np.testing.assert_array_equal(a.learner_.state.tally, b.learner_.state.tally)
-    np.testing.assert_array_equal(a.learner_.state.recent.scores, b.learner_.state.recent.scores)
-    np.testing.assert_array_equal(a.learner_.state.memory.centers, b.learner_.state.memory.centers)
-    np.testing.assert_array_equal(a.learner_.state.memory.slots.points, b.learner_.state.memory.slots.points)
-    assert a.classes_.tolist() == b.classes_.tolist()
-    assert a.learner_.state.rng.bit_generator.state == b.learner_.state.rng.bit_generator.state
 
 
 # 1. Any chunking gives the same model, bit for bit.
@@ -258,67 +230,6 @@ def test_4_fit_with_bad_input_keeps_the_fitted_model():
     assert frozen(model) == before
 
 
-# 5. Memory does not grow with the stream.
-
-
-def test_5_bytes_are_the_formula_and_flat():
-    d, D, s = 6, 64, 8
-    X, y = make_stream("random", 30_000, d)
-    model = FPOGD(n_components=D, max_strata=s, random_state=0)
-    sizes = []
-    for start in range(0, 30_000, 1000):
-        model.partial_fit(X[start : start + 1000], y[start : start + 1000])
-        sizes.append(model.nbytes_)
-    # Representatives and centres, weights and average, frequencies with their offset and scaling, in float32; ...
-    single = 4 * (2 * 2 * s * D + 2 * D + d * D // 2 + D // 2 + 2 * d)
-    # ... counts, labels, queries and scatter, recent scores, labels and weights, the tally, the width, the groups.
-    double = 8 * (4 * 2 * s + 3 * 4096 + 6 + 1 + 2)
-    assert sizes[1] == sizes[-1] == single + double
-    assert sizes[0] == single + double + 1000 * (4 * d + 3 * 8)
-    assert nbytes(model.learner_.state) == sizes[-1]
-    assert len(pickle.dumps(model)) < sizes[-1] + 10_000
-
-
-@pytest.mark.soak
-def test_5_flat_over_millions_of_rows():
-    import resource
-
-    X, y = make_stream("random", 100_000, 6)
-    model = FPOGD(n_components=64, random_state=0).fit(X, y)
-    size, peak = model.nbytes_, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for _ in range(30):
-        model.partial_fit(X, y)
-    assert model.n_seen_ == 3_100_000
-    assert model.nbytes_ == size
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < peak + 50_000
-
-
-# 6. Same seed, same rows: same bits; no global random state.
-
-
-def test_6_the_global_generator_is_neither_read_nor_written(parameters):
-    X, y = make_stream("random", 200, 5)
-    models = []
-    for seed in (1, 2):
-        np.random.seed(seed)  # noqa: NPY002
-        before = np.random.get_state()[1].copy()  # noqa: NPY002
-        models.append(FPOGD(**parameters).fit(X, y))
-        FPOGD(**{**parameters, "random_state": None}).fit(X, y).predict(X)
-        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-    assert_same(*models)
-
-
-def test_6_fit_twice_and_copies_go_on_alike(parameters):
-    X, y = make_stream("random", 400, 5)
-    model = FPOGD(**parameters).fit(X, y)
-    assert_same(model, FPOGD(**parameters).fit(X[::-1], y[::-1]).fit(X, y))
-    other = copy.deepcopy(model)
-    other.partial_fit(X[:100], y[:100])
-    assert other.n_seen_ == 500
-    assert model.n_seen_ == 400
-    assert_same(model.partial_fit(X[:100], y[:100]), other)
-
-
 def test_2_text_and_numbers_do_not_mix():
     X, _ = make_stream("random", 40, 4)
     model = FPOGD(random_state=0).partial_fit(X[:20], [0] * 20)
@@ -341,6 +252,14 @@ def test_4_a_bad_parameter_keeps_the_fitted_model(change):
     with pytest.raises(ValueError, match=next(iter(change))):
         fresh.learn_one(X[0], 1)
     assert fresh.score_one(X[0]) == 0.0
+
+
+@pytest.mark.parametrize("value", [1e300, np.inf, np.nan])
+def test_4_a_huge_value_is_refused_without_a_word_from_numpy(value):
+    model = FPOGD(dtype="float64", random_state=0).fit(np.eye(4), [0, 1, 0, 1])
+    for attempt in (lambda: model.learn_one([1, value, 1, 1], 0), lambda: model.predict([[1, value, 1, 1]])):
+        with pytest.raises(ValueError, match="at row 0, column 1"):
+            attempt()
 
 
 def test_4_odd_rows_and_labels():

@@ -73,10 +73,9 @@ def row_of(x: Any, n_features: int | None, names: Any, dtype: str) -> Array:
         raise ValueError(f"a row must hold numbers only: {error}") from None
     if row.ndim != 1 or row.size == 0 or (n_features is not None and row.size != n_features):
         raise ValueError(f"expected one row of {n_features or 'at least one'} values, got shape {row.shape}")
-    # The sum of squares is enough to clear a row; only one that it does not clear is looked through.
-    if not row.dot(row) <= LARGEST[dtype] ** 2:
-        check_finite(row[None, :], dtype, names)
-    return row[None, :].astype(dtype)
+    row = row[None, :]
+    check_finite(row, dtype, names)
+    return row.astype(dtype)
 
 
 def _values(x: Mapping[Any, Any], names: Any) -> list[Any]:

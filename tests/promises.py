@@ -1,0 +1,31 @@
+"""What the tests of the promises share."""
+
+import pickle
+
+import numpy as np
+
+VARIANTS = {
+    "defaults": {},
+    "rules": {"gamma": "median", "scale": "standard", "average": "poly"},
+    "float64": {"dtype": "float64", "n_components": 200, "representative": "reservoir"},
+    "linear": {"kernel": "linear", "eta": 0.001, "average": "mean", "cluster_in": "input", "scale": "minmax"},
+    "joint": {"strata": "joint", "normalization": "history", "loss": "hinge", "schedule": "poly"},
+    "fixed": {"eps": 0.3, "gamma": 0.1, "representative": "centroid", "l2": "proximal", "alpha": 0.1},
+    "reference": {"engine": "reference", "n_components": 32},
+}
+
+
+def frozen(model):
+    """All of a model, as bytes."""
+    return pickle.dumps(model)
+
+
+def assert_same(a, b):
+    np.testing.assert_array_equal(a.coef_, b.coef_)
+    assert a.calibration_ == b.calibration_
+    np.testing.assert_array_equal(a.learner_.state.tally, b.learner_.state.tally)
+    np.testing.assert_array_equal(a.learner_.state.recent.scores, b.learner_.state.recent.scores)
+    np.testing.assert_array_equal(a.learner_.state.memory.centers, b.learner_.state.memory.centers)
+    np.testing.assert_array_equal(a.learner_.state.memory.slots.points, b.learner_.state.memory.slots.points)
+    assert a.classes_.tolist() == b.classes_.tolist()
+    assert a.learner_.state.rng.bit_generator.state == b.learner_.state.rng.bit_generator.state
