@@ -1,5 +1,7 @@
 """Learning from pairs on a stream: one pass, bounded memory, kernels."""
 
+from typing import TYPE_CHECKING, Any
+
 from pairloom.features import (
     Cauchy,
     Gaussian,
@@ -15,6 +17,9 @@ from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
 from pairloom.pairs import Difference, OppositeClass, Order
 from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, Polynomial, Sqrt
+
+if TYPE_CHECKING:
+    from pairloom.estimators import PairwiseRanker, PairwiseRegressor
 
 __version__ = "0.1.0"
 
@@ -38,6 +43,8 @@ __all__ = [
     "OppositeClass",
     "Order",
     "OrthogonalFourier",
+    "PairwiseRanker",
+    "PairwiseRegressor",
     "Polynomial",
     "RSx",
     "RandomFourier",
@@ -50,3 +57,12 @@ __all__ = [
     "WholeHistory",
     "Window",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The estimators on first use: they import scikit-learn, which takes three times as long as all the rest."""
+    if name in ("PairwiseRanker", "PairwiseRegressor"):
+        from pairloom import estimators
+
+        return getattr(estimators, name)
+    raise AttributeError(f"module 'pairloom' has no attribute {name!r}")
