@@ -71,7 +71,8 @@ class FPOGD(PairwiseClassifier):
 
     Cost
     ----
-    d D + 7 s D flops per example for s strata per class; 4 s D + d D / 2 numbers, however long the stream.
+    d D + 7 s D flops per example for s strata per class. However long the stream, 4 s D + d D / 2 numbers, 3 x 4,096
+    for the calibration, and 1,024 rows until rules on data are settled.
 
     References
     ----------
