@@ -112,6 +112,7 @@ class Penalty(ABC):
     def at(self, eta: Array) -> tuple[Array, Array, Array]:
         """(keep, rate, threshold) for steps ``eta``."""
 
+    # Not abstract: most penalties take any step.
     def check(self, eta: float) -> None:  # noqa: B027
         """Raise unless steps up to ``eta`` are possible."""
 

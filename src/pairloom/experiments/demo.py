@@ -44,7 +44,7 @@ Settings: with a kernel, {N_COMPONENTS} features, the median width and columns s
 and width from the rows it has seen (at rows 1, 4, 16, ..., 1,024, and learns these again: in the time), the baseline \
 from its first {AHEAD} rows before the stream begins. This scaling, better than standardising on digits for both, and \
 the baseline's averaged weights, better on both data sets, were chosen on these data. The linear learner standardises; \
-its step is the longest of four that is stable."""
+its loss was chosen on these data, its step is the longest of four that is stable."""
 
 TITLE = "Ranking the rare class first, in one pass over the stream"
 

@@ -110,6 +110,7 @@ class Memory(ABC):
         """Space of the points ``u``: u = phi(x), or u = x."""
         return "features"
 
+    # Not abstract: doing nothing is right for every memory of fixed size.
     def check_room(self, state: MemoryState | None, n: int) -> None:  # noqa: B027
         """Raise ValueError unless ``n`` more rows can be taken in; only memories that grow ever do."""
 
