@@ -8,6 +8,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 from pairloom import Constant, Gaussian, Identity, Latest, Learner, OppositeClass, RandomFourier
+from pairloom.card import Card
 from pairloom.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap
 from pairloom.features.scaling import fit_scaler
@@ -119,6 +120,10 @@ class Recent(PairwiseClassifier):
         self.dtype = dtype
         self.pos_label = pos_label
         self.random_state = random_state
+
+    @property
+    def card(self):
+        return Card("nobody 2026", "d D + 4 D", "4 D + d D", model="kernel")
 
     def _make_learner(self, n_classes, seed):
         return Learner(

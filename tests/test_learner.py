@@ -20,7 +20,7 @@ from pairloom import (
     StabilityWarning,
     Strata,
 )
-from pairloom.learner import WARM_ROWS
+from pairloom.onepass import WARM_ROWS
 from pairloom.state import WORST
 from tests.conftest import make_stream
 

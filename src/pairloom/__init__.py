@@ -12,9 +12,10 @@ from pairloom.features import (
     OrthogonalFourier,
     RandomFourier,
 )
-from pairloom.learner import Learner, StabilityWarning
+from pairloom.learner import Learner
 from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
+from pairloom.onepass import StabilityWarning
 from pairloom.pairs import Difference, OppositeClass, Order
 from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, Polynomial, Sqrt
 

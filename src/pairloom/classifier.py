@@ -1,28 +1,37 @@
 """The scikit-learn face of a pairwise classifier: labels, validation, calibration, one row at a time."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import roc_curve
 from sklearn.utils import assert_all_finite
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from pairloom.calibration import next_calibration_row, platt
+from pairloom.card import Card
 from pairloom.face import Face
 from pairloom.labels import Labels, learn_labels
-from pairloom.learner import Learner
+from pairloom.onepass import OnePass
 from pairloom.randomness import seed_of
 from pairloom.state import Batch
 from pairloom.typing import Array
 from pairloom.validation import check_weight, positive_weight
 
 
+def is_online(model: "PairwiseClassifier") -> bool:
+    """Whether a classifier learns row by row; AttributeError if not."""
+    if model.card.scheme == "offline":
+        raise AttributeError(f"{model!r} needs all rows at once: call fit")
+    return True
+
+
 class PairwiseClassifier(ClassifierMixin, Face):
-    """A classifier whose model is a pairwise :class:`~pairloom.Learner`.
+    """A classifier whose model is a :class:`~pairloom.Learner`, or another way to learn in one pass.
 
     ``fit``, ``partial_fit`` in any chunking and ``learn_one`` give the same model, bit for bit, for the same rows in
     the same order. ``decision_function`` is a s(x) + b with a > 0: the log-odds of ``classes_[1]``, from a Platt fit
@@ -30,18 +39,27 @@ class PairwiseClassifier(ClassifierMixin, Face):
     its sign. More than two classes: one column for each class against the rest, probabilities normalised.
     """
 
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}}
+    """Parameters of the published forms of the system, by what is added to its name; each is tested and tabulated."""
+
     pos_label: Any
     calibration_: list[tuple[float, float]]
     _labels: Labels
 
+    @property
     @abstractmethod
-    def _make_learner(self, n_classes: int, seed: int | None) -> Learner:
+    def card(self) -> Card:
+        """The system's line in the table of systems."""
+
+    @abstractmethod
+    def _make_learner(self, n_classes: int, seed: int | None) -> OnePass:
         """The composition of parts that the parameters stand for."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn the rows in order, once."""
         return self._learn(X, y, sample_weight, None, first=True, whole=True)
 
+    @available_if(is_online)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows, in order. A batch may hold one class only.
 
@@ -49,6 +67,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         """
         return self._learn(X, y, sample_weight, classes, first=not self._started, whole=False)
 
+    @available_if(is_online)
     def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0) -> Self:
         """Learn one row: a sequence of values, or a mapping from column names.
 
@@ -110,6 +129,13 @@ class PairwiseClassifier(ClassifierMixin, Face):
         return self._labels.classes
 
     @property
+    def coef_(self) -> Array:
+        """w of the output iterate, speaking for ``classes_[1]``; with more than two classes, one row for each."""
+        check_is_fitted(self)
+        w = self._labels.sign * self.learner_.coef
+        return w[0] if len(w) == 1 else w
+
+    @property
     def balanced_threshold_(self) -> float:
         """The cut of ``decision_function`` with the best balanced accuracy on the last 4,096 test-then-train scores.
 
@@ -145,6 +171,8 @@ class PairwiseClassifier(ClassifierMixin, Face):
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
         self._labels, self.learner_ = labels, learner
+        if self.card.scheme == "offline":
+            learner.prepare(batch)
         return self._learn_rows(batch, stacklevel=5)
 
     def _check_targets(self, y: Any) -> Array:
@@ -169,7 +197,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         self._labels = labels
         return float(labels.encode(target)[0])
 
-    def _start_learner(self, labels: Labels, n_features: int) -> Learner:
+    def _start_learner(self, labels: Labels, n_features: int) -> OnePass:
         """A learner with its state made, so that parts that do not fit have raised."""
         learner = self._make_learner(max(2, len(labels.classes)), seed_of(self.random_state))
         learner.start(n_features)

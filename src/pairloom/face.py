@@ -10,14 +10,14 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairloom.checks import check_choice
-from pairloom.learner import Dtype, Learner
+from pairloom.onepass import Dtype, OnePass
 from pairloom.state import LOSS, PAIRS, STEPS, State, nbytes
 from pairloom.typing import Array
 from pairloom.validation import check_finite, row_of
 
 
 class Face(BaseEstimator, ABC):
-    """An estimator whose model is a :class:`~pairloom.Learner`.
+    """An estimator whose model is a :class:`~pairloom.onepass.OnePass`.
 
     Rows are a dense array, CSR or a data frame; one row is a sequence or a mapping from column names. Nothing here
     changes the model but ``_remember_columns``.
@@ -25,7 +25,7 @@ class Face(BaseEstimator, ABC):
 
     dtype: Dtype
     random_state: Any
-    learner_: Learner
+    learner_: OnePass
 
     @property
     def n_seen_(self) -> int:

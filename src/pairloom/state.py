@@ -5,7 +5,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pairloom.memory import MemoryState
 from pairloom.typing import Array
 
 T = TypeVar("T")
@@ -125,7 +124,7 @@ class State:
     """
 
     phi: Any
-    memory: MemoryState
+    memory: Any
     rng: np.random.Generator
     w: Array
     w_bar: Array

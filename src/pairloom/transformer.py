@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairloom.checks import check_choice
 from pairloom.features import FeatureMap, RandomFourier
-from pairloom.learner import Dtype
+from pairloom.onepass import Dtype
 from pairloom.randomness import fresh_seed, generator, seed_of
 from pairloom.state import cast
 from pairloom.typing import Array

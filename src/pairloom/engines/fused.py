@@ -20,7 +20,7 @@ from pairloom.typing import Array
 if TYPE_CHECKING:
     from pairloom.learner import Learner
 
-SKIP, SPLIT = -1.0, -2.0
+SKIP, SPLIT = 0.0, -2.0
 """In place of a step's length."""
 
 BLOCK_BYTES = 1 << 20
@@ -169,13 +169,26 @@ def safe_length(
     g: float, squared_norm: float, keep: float, rate: float, smooth: bool, may_split: bool, tally: Array
 ) -> float:  # fmt: skip
     """The length of a step, cut where it would be unstable; SKIP if it overflows, SPLIT if its weight is too large."""
+    curvature = squared_norm / (2.0 * g) if smooth and g > 0 else 0.0
+    if may_split and (rate * curvature > STABLE or keep <= 0) and is_safe(rate, g + squared_norm):
+        return SPLIT
+    return guard(rate, curvature, g + squared_norm, tally)
+
+
+@compiled
+def is_safe(rate: float, size: float) -> bool:
+    """``reference.is_safe``."""
     # Not np.isfinite: where sums may be reordered, Numba's version of it lets infinity pass.
-    if not (g + squared_norm < np.inf and rate * rate * squared_norm < LONGEST):
+    return size < np.inf and rate * rate * size < LONGEST
+
+
+@compiled
+def guard(rate: float, curvature: float, size: float, tally: Array) -> float:
+    """``reference.guard``."""
+    if not is_safe(rate, size):
         tally[SKIPPED] += 1
         return SKIP
-    instability = rate * squared_norm / (2.0 * g) if smooth and g > 0 else 0.0
-    if may_split and (instability > STABLE or keep <= 0):
-        return SPLIT
+    instability = rate * curvature
     tally[WORST] = max(tally[WORST], instability)
     if instability > STABLE:
         tally[CUT] += 1

@@ -67,21 +67,16 @@ def descend(learner: "Learner", state: State, k: int, example: Example) -> None:
         g, v = gradient(learner, state.memory.slots, state.w[k], k, example, partners, weights)
         keep, rate, threshold = map(float, learner.penalty.at(eta / parts))
         squared_norm = float(v @ v)
-        if not (g + squared_norm < np.inf and rate * rate * squared_norm < LONGEST):
-            state.tally[SKIPPED] += 1
-            return
         # ||v||^2 / (2 g) is a lower bound of the curvature along v, exact for one pair and the square loss.
         smooth = g > 0 and np.isfinite(learner.loss.smoothness)
-        instability = rate * squared_norm / (2.0 * g) if smooth else 0.0
-        if parts == 1 and example.weight > 1 and (instability > STABLE or keep <= 0):
+        curvature = squared_norm / (2.0 * g) if smooth else 0.0
+        unstable = rate * curvature > STABLE or keep <= 0
+        if parts == 1 and example.weight > 1 and unstable and is_safe(rate, g + squared_norm):
             parts = ceil(example.weight)
             continue
-        state.tally[WORST] = max(state.tally[WORST], instability)
-        if instability > STABLE:
-            # Continuous in the step, and towards 2 g / ||v||^2, with which a step never moves away from a model that
-            # ranks these pairs without loss.
-            state.tally[CUT] += 1
-            rate /= instability - 1.0
+        rate = guard(rate, curvature, g + squared_norm, state.tally)
+        if rate == 0:
+            return
         u = keep * state.w[k] - rate * v
         u = np.sign(u) * np.maximum(0.0, np.abs(u) - threshold)
         norm = np.sqrt(u @ u)
@@ -91,6 +86,26 @@ def descend(learner: "Learner", state: State, k: int, example: Example) -> None:
             state.tally[STEPS] += example.weight
             state.tally[PAIRS] += len(partners)
             state.tally[LOSS] += example.weight * g
+
+
+def is_safe(rate: float, size: float) -> bool:
+    """Whether a step overflows nowhere; ``size`` is the gradient's squared norm, or more."""
+    return size < np.inf and rate * rate * size < LONGEST
+
+
+def guard(rate: float, curvature: float, size: float, tally: Array) -> float:
+    """The length of a step, cut where it would be unstable; 0 if the step overflows and is to be skipped."""
+    if not is_safe(rate, size):
+        tally[SKIPPED] += 1
+        return 0.0
+    instability = rate * curvature
+    tally[WORST] = max(tally[WORST], instability)
+    if instability > STABLE:
+        # Continuous in the step, and towards 1 / curvature, with which a step never moves away from a model that
+        # ranks these pairs without loss.
+        tally[CUT] += 1
+        rate /= instability - 1.0
+    return rate
 
 
 def paired(memory: Memory, pairs: Pairs, slots: Slots, example: Example, model: float) -> tuple[Array, Array | None]:

@@ -56,10 +56,7 @@ def learn_rows(
                     models[k], columns, values, counts, labels, partners[:count], p, q, scratch, touched, v, tally,
                 )  # fmt: skip
             if averaging:
-                f[A] = (1.0 - rho[i]) * f[A] + rho[i] * f[SIGMA]
-                f[B] *= 1.0 - rho[i]
-                if not (abs(f[A]) <= CANCEL * abs(f[SIGMA]) and f[B] > FOLD):
-                    fold(w, u, f)
+                average_rows(w, u, f, rho[i])
         for e in range(start[i], start[i + 1]):
             j = slot[e]
             if blend[e] > 0:
@@ -68,6 +65,15 @@ def learn_rows(
                 labels[j] = y[i]
                 queries[j] = query[i]
             mass[j] = new_mass[e]
+
+
+@compiled
+def average_rows(w: Array, u: Array, f: Array, rho: float) -> None:
+    """w_bar <- w_bar + rho (w - w_bar)."""
+    f[A] = (1.0 - rho) * f[A] + rho * f[SIGMA]
+    f[B] *= 1.0 - rho
+    if not (abs(f[A]) <= CANCEL * abs(f[SIGMA]) and f[B] > FOLD):
+        fold(w, u, f)
 
 
 @compiled

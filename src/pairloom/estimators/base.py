@@ -12,9 +12,10 @@ from pairloom.estimators.labels import query_code, query_codes, real_label, real
 from pairloom.face import Face
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
-from pairloom.learner import Engine, Learner
+from pairloom.learner import Learner
 from pairloom.losses import Loss
 from pairloom.memory import Memory, Window
+from pairloom.onepass import Engine
 from pairloom.pairs import Pairs
 from pairloom.randomness import seed_of
 from pairloom.steps import L2, Average, Constant

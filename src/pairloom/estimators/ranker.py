@@ -7,9 +7,9 @@ from pairloom.estimators.base import Gamma, PairwiseEstimator, RandomState
 from pairloom.estimators.metric import concordance
 from pairloom.features import FeatureMap
 from pairloom.features.scaling import Scaling
-from pairloom.learner import Dtype, Engine
 from pairloom.losses import LOSSES, Loss
 from pairloom.memory import Memory
+from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import Order, Pairs
 from pairloom.steps import Average
 from pairloom.typing import Array

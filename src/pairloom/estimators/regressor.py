@@ -6,9 +6,9 @@ from sklearn.base import RegressorMixin
 from pairloom.estimators.base import Gamma, PairwiseEstimator, RandomState
 from pairloom.features import FeatureMap
 from pairloom.features.scaling import Scaling
-from pairloom.learner import Dtype, Engine
 from pairloom.losses import Loss, Square
 from pairloom.memory import Memory
+from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import Difference, Pairs
 from pairloom.steps import Average
 from pairloom.typing import Array

@@ -1,7 +1,7 @@
 """phi: the space in which the model is linear."""
 
 from pairloom.features.base import FeatureMap
-from pairloom.features.choice import feature_map
+from pairloom.features.choice import feature_map, linear_map
 from pairloom.features.fourier import RandomFourier
 from pairloom.features.identity import Identity
 from pairloom.features.kernels import KERNELS, Cauchy, Gaussian, Kernel, Laplace, Matern32, Matern52
@@ -20,4 +20,5 @@ __all__ = [
     "OrthogonalFourier",
     "RandomFourier",
     "feature_map",
+    "linear_map",
 ]

@@ -10,6 +10,11 @@ from pairloom.features.kernels import KERNELS
 from pairloom.features.scaling import Scaling
 
 
+def linear_map(features: FeatureMap | None, scale: Scaling) -> FeatureMap:
+    """``features``, or the scaled input itself."""
+    return feature_map(features, "linear", None, 0, scale)
+
+
 def feature_map(features: FeatureMap | None, kernel: str, gamma: Any, n_components: int, scale: Scaling) -> FeatureMap:
     """``features``, or the map that the other parameters describe."""
     if features is not None:

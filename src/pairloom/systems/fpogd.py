@@ -5,17 +5,18 @@ from math import ceil, log, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from pairloom.card import Card
 from pairloom.checks import check_choice, check_count
 from pairloom.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
-from pairloom.learner import Dtype, Engine, Learner
+from pairloom.learner import Learner
 from pairloom.losses import LOSSES
 from pairloom.memory import Strata
 from pairloom.memory.base import By, Normalization, Space
 from pairloom.memory.strata import Representative, StrataState
+from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, SCHEDULES, Average, Form
 from pairloom.typing import Array
@@ -140,6 +141,13 @@ class FPOGD(PairwiseClassifier):
         self.engine = engine
         self.features = features
 
+    @property
+    def card(self) -> Card:
+        return Card(
+            "AlQuabeh et al. 2023", "d D + s D", "s D + d D", problem="general",
+            model="linear" if self.kernel == "linear" else "kernel", variance_reduction="strata",
+        )  # fmt: skip
+
     def _make_learner(self, n_classes: int, seed: int | None) -> Learner:
         check_choice("loss", self.loss, LOSSES)
         check_choice("schedule", self.schedule, SCHEDULES)
@@ -173,13 +181,6 @@ class FPOGD(PairwiseClassifier):
             )
         check_count("horizon", self.horizon)
         return max(2, ceil(sqrt(self.horizon) * log(self.horizon)))
-
-    @property
-    def coef_(self) -> Array:
-        """w of the output iterate; with more than two classes, one row for each."""
-        check_is_fitted(self)
-        w = self._labels.sign * self.learner_.coef
-        return w[0] if len(w) == 1 else w
 
     @property
     def gamma_(self) -> Any:
@@ -220,6 +221,7 @@ class FPOGD(PairwiseClassifier):
 
     def _per_class(self, values: Array) -> list[Array]:
         """The entries in use, one copied array per class, or one for joint strata."""
+        assert isinstance(self.learner_, Learner)
         memory = self.learner_.memory
         assert isinstance(memory, Strata)
         groups = [0] if memory.joint else self._labels.groups

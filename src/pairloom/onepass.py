@@ -1,0 +1,220 @@
+"""One pass over a stream: what every learner shares, whatever it does with a mapped example."""
+
+import warnings
+from abc import ABC, abstractmethod
+from math import floor, log10
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from pairloom.compiled import row_dots
+from pairloom.engines import reference, sparse
+from pairloom.features import FeatureMap
+from pairloom.features.sparse import is_sparse
+from pairloom.pairs import Pairs
+from pairloom.randomness import generator
+from pairloom.state import CUT, SKIPPED, WORST, Batch, Kept, Recent, State, cast
+from pairloom.state import RECENT as RECENT_ROWS
+from pairloom.steps import Average, Schedule
+from pairloom.typing import Array
+from pairloom.validation import check_finite, check_weight, positive_weight, rows_of
+
+Engine = Literal["auto", "fused", "reference"]
+Dtype = Literal["float32", "float64"]
+
+WARM_ROWS = 1024
+
+SETTLED_ROWS = 64
+"""Rules fixed from fewer rows are provisional: a step that is too long under them says nothing about eta."""
+
+SCORE_ROWS = 4096
+"""Rows mapped at once when scoring, so that a long X does not need D numbers for each row."""
+
+
+class StabilityWarning(UserWarning):
+    """A step was too long for the data and was cut."""
+
+
+class OnePass(ABC):
+    """A model <w, phi(x)> learned one example at a time: rows in, scores out, warm start by replay.
+
+    A learner says what it keeps besides w (``_start_memory``) and what a block of rows does (``_run``).
+    """
+
+    features: FeatureMap
+    pairs: Pairs
+    step: Schedule
+    average: Average
+    dtype: Dtype
+    seed: int | None
+    engine: Engine
+    state: State | None
+    kept: Kept | None
+    named_step: float
+
+    @abstractmethod
+    def _start_memory(self, n_features: int, phi: Any, rows: Any) -> Any:
+        """What is kept of the past, before the first row: a dataclass of arrays, with rules fixed from ``rows``."""
+
+    @abstractmethod
+    def _run(self, batch: Batch) -> Array:
+        """Learn rows in order; return each row's scores by the models before they learned the row."""
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether any part holds a rule on data."""
+        return self.features.needs_data
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned."""
+        return self.state.t if self.state is not None else 0
+
+    @property
+    def coef(self) -> Array:
+        """The output iterate, one row per model of the pairs."""
+        assert self.state is not None, "no rows seen yet"
+        return self.state.w if self.average == "last" else self.state.w_bar
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn rows in order. Rows of weight 0 are skipped; only pairs inside one of ``groups`` count."""
+        batch = self.check_batch(X, y, sample_weight, groups)
+        self.start(batch.X.shape[1])
+        self.learn(batch)
+        self.warn_if_unstable()
+        return self
+
+    def score(self, X: Any) -> Array:
+        """<w, phi(x)> of each row, with the output iterate; a row's score does not depend on the other rows.
+
+        With more than two classes, one column per class.
+        """
+        return self.score_rows(self._check_rows(X))
+
+    def score_rows(self, X: Any) -> Array:
+        """``score`` of rows that are known to be valid."""
+        if self.state is None:
+            return np.zeros(X.shape[0])
+        if X.shape[0] > SCORE_ROWS:
+            cuts = range(0, X.shape[0], SCORE_ROWS)
+            return np.concatenate([self.score_rows(X[cut : cut + SCORE_ROWS]) for cut in cuts])
+        Z = self.features.apply(self.state.phi, X)
+        scores = [sparse.scores(self.state, Z, w) if is_sparse(Z) else row_dots(Z, w) for w in self.coef]
+        return np.asarray(scores[0] if len(scores) == 1 else np.column_stack(scores), dtype=float)
+
+    def pair_score(self, X: Any, X2: Any) -> Array:
+        """<w, phi(x) - phi(x')> of the rows of X and X2, pair by pair: positive where x should come first."""
+        return self.score(X) - self.score(X2)
+
+    def check_batch(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Batch:
+        """Valid rows of positive weight, or ValueError; changes nothing."""
+        X = self._check_rows(X)
+        n = X.shape[0]
+        y = self.pairs.encode(np.asarray(y))
+        weight = check_weight(sample_weight, n)
+        query = np.zeros(n, np.int64) if groups is None else np.asarray(groups).astype(np.int64)
+        for name, values in (("y", y), ("groups", query)):
+            if values.shape != (n,):
+                raise ValueError(f"{name} has shape {values.shape}, but X has {n} rows")
+        batch = Batch(X, np.ascontiguousarray(y), weight, query)
+        keep = positive_weight(weight, may_be_none=True)
+        if keep is not None:
+            batch = batch[keep]
+        self.check_room(len(batch))
+        return batch
+
+    # Not abstract: a learner of fixed size has room for every row.
+    def check_room(self, n: int) -> None:  # noqa: B027
+        """Raise ValueError unless ``n`` more rows can be learned."""
+
+    def _check_rows(self, X: Any) -> Any:
+        X = rows_of(X, self.dtype)
+        if self.state is not None and X.shape[1] != self.state.phi.scaler.shift.size:
+            raise ValueError(f"X has {X.shape[1]} columns, but this learner knows {self.state.phi.scaler.shift.size}")
+        check_finite(X, self.dtype)
+        return X
+
+    def start(self, n_features: int) -> None:
+        """Make the state before the first row, unless there is one."""
+        if self.state is None:
+            self.state = self._initial(n_features, None)
+            self.kept = Kept() if self.needs_data else None
+
+    # Not abstract: only offline learners look ahead.
+    def prepare(self, batch: Batch) -> None:  # noqa: B027
+        """Look at all rows before the first of them is learned."""
+
+    def learn(self, batch: Batch) -> None:
+        """Learn valid rows, with replays while rules on data are not settled."""
+        while self.kept is not None and len(batch):
+            n = min(_next_replay(self.kept.count) - self.kept.count, len(batch))
+            self._learn_warm(batch[:n])
+            batch = batch[n:]
+        if len(batch):
+            self._run_and_remember(batch)
+
+    def warn_if_unstable(self, stacklevel: int = 3) -> None:
+        """Warn if steps were cut or skipped, once, and again when the largest safe step has halved."""
+        state = self.state
+        if state is None or (self.kept is not None and self.kept.count < SETTLED_ROWS):
+            return
+        scaling = "" if self.features.scale else ", or scale the columns"
+        if state.tally[SKIPPED]:
+            safe, trouble = (
+                0.0,
+                f"{self.dtype} overflowed: steps were skipped. Lower eta{scaling}, or use dtype='float64'.",
+            )
+        elif state.tally[CUT]:
+            safe = _round_down(self.step.eta * reference.STABLE / state.tally[WORST])
+            trouble = (
+                f"eta={self.step.eta:g} is too long a step for these rows and was cut where it would have diverged; "
+                f"the largest safe step so far is {safe:g}. Lower eta{scaling}."
+            )
+        else:
+            return
+        if safe < 0.5 * self.named_step:
+            self.named_step = safe
+            warnings.warn(trouble, StabilityWarning, stacklevel=stacklevel)
+
+    def _initial(self, n_features: int, rows: Any) -> State:
+        """The state before the first row, with every rule fixed from ``rows``."""
+        work = np.dtype("float64" if self.engine == "reference" else self.dtype)
+        assert self.seed is not None
+        rng = generator(self.seed)
+        phi = cast(cast(self.features.fix(n_features, rows, rng), np.float64, self.dtype), self.dtype, work)
+        memory = self._start_memory(n_features, phi, None if rows is None else rows.astype(work))
+        w = np.zeros((len(self.pairs.models), self.features.n_outputs(n_features)), work)
+        recent = Recent(np.zeros((RECENT_ROWS, len(w))))
+        return State(phi, cast(memory, np.dtype(self.dtype), work), rng, w, w.copy(), recent)
+
+    def _learn_warm(self, batch: Batch) -> None:
+        """Keep the rows; at a replay row fix the rules anew and learn all kept rows from the start."""
+        kept = self.kept
+        assert kept is not None
+        kept.batches.append(batch.copy())
+        kept.count += len(batch)
+        if kept.count == _next_replay(kept.count - 1):
+            batch = Batch.join(kept.batches)
+            kept.batches = [batch]
+            self.state = self._initial(batch.X.shape[1], batch.X)
+        self._run_and_remember(batch)
+        if kept.count == WARM_ROWS:
+            self.kept = None
+
+    def _run_and_remember(self, batch: Batch) -> None:
+        assert self.state is not None
+        self.state.recent.add(self._run(batch), batch)
+
+
+def _next_replay(row: int) -> int:
+    """The first of the rows 1, 4, 16, ..., WARM_ROWS after ``row``."""
+    replay = 1
+    while replay <= row:
+        replay *= 4
+    return min(replay, WARM_ROWS)
+
+
+def _round_down(value: float) -> float:
+    """The largest number with three digits below ``value``."""
+    unit = 10.0 ** (floor(log10(value)) - 2)
+    return float(floor(value / unit) * unit)
