@@ -1,7 +1,7 @@
 """The scikit-learn face of a pairwise classifier: labels, validation, calibration, one row at a time."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit
@@ -13,7 +13,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from pairloom.calibration import next_calibration_row, platt
-from pairloom.card import Card
 from pairloom.face import Face
 from pairloom.labels import Labels, learn_labels
 from pairloom.onepass import OnePass
@@ -39,17 +38,9 @@ class PairwiseClassifier(ClassifierMixin, Face):
     its sign. More than two classes: one column for each class against the rest, probabilities normalised.
     """
 
-    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}}
-    """Parameters of the published forms of the system, by what is added to its name; each is tested and tabulated."""
-
     pos_label: Any
     calibration_: list[tuple[float, float]]
     _labels: Labels
-
-    @property
-    @abstractmethod
-    def card(self) -> Card:
-        """The system's line in the table of systems."""
 
     @abstractmethod
     def _make_learner(self, n_classes: int, seed: int | None) -> OnePass:

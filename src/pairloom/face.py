@@ -1,14 +1,15 @@
 """What every estimator over a learner shares: rows in, one at a time or many, and counters out."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pairloom.card import Card
 from pairloom.checks import check_choice
 from pairloom.onepass import Dtype, OnePass
 from pairloom.state import LOSS, PAIRS, STEPS, State, nbytes
@@ -23,9 +24,17 @@ class Face(BaseEstimator, ABC):
     changes the model but ``_remember_columns``.
     """
 
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}}
+    """Parameters of the published forms of a system, by what is added to its name; each is tested and tabulated."""
+
     dtype: Dtype
     random_state: Any
     learner_: OnePass
+
+    @property
+    @abstractmethod
+    def card(self) -> Card:
+        """Its line in the table of systems."""
 
     @property
     def n_seen_(self) -> int:

@@ -86,6 +86,15 @@ def gather(a: Array, cols: Array, vals: Array) -> float:
 
 
 @compiled
+def square_of(vals: Array) -> float:
+    """||row||^2."""
+    total = 0.0
+    for e in range(vals.shape[0]):
+        total += vals[e] * vals[e]
+    return total
+
+
+@compiled
 def scatter(a: Array, cols: Array, vals: Array, factor: float) -> None:
     """a <- a + factor row."""
     for e in range(cols.shape[0]):
@@ -105,9 +114,7 @@ def descend_rows(
     while part < parts:
         g = row_losses(loss, pairs, model, y, f[SIGMA], s, w, columns, values, counts, labels, partners, p, q)
         n = combine_rows(scratch, touched, v, cols, vals, columns, values, counts, partners, q)
-        squared_norm = 0.0
-        for e in range(n):
-            squared_norm += v[e] * v[e]
+        squared_norm = square_of(v[:n])
         length = safe_length(g, squared_norm, keep, rate, smooth, parts == 1 and weight > 1, tally)
         if length == SKIP:
             return

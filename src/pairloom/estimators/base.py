@@ -8,13 +8,14 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from pairloom.card import Card
 from pairloom.estimators.labels import query_code, query_codes, real_label, real_labels
 from pairloom.face import Face
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
 from pairloom.learner import Learner
 from pairloom.losses import Loss
-from pairloom.memory import Memory, Window
+from pairloom.memory import Memory, WholeHistory, Window
 from pairloom.onepass import Engine
 from pairloom.pairs import Pairs
 from pairloom.randomness import seed_of
@@ -102,6 +103,12 @@ class PairwiseEstimator(Face):
         rows, rows2 = self._rows_to_score(X), self._rows_to_score(X2)
         check_consistent_length(rows, rows2)
         return self.learner_.pair_score(rows, rows2)
+
+    @property
+    def card(self) -> Card:
+        model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
+        grows: Literal["grows", "bounded"] = "grows" if isinstance(self.memory, WholeHistory) else "bounded"
+        return Card("this library", "d D + s D", "d D + s D", problem="general", model=model, memory=grows)
 
     @property
     def coef_(self) -> Array:

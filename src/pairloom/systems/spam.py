@@ -12,7 +12,7 @@ from pairloom.classifier import PairwiseClassifier
 from pairloom.compiled import compiled, dot, move
 from pairloom.engines import reference
 from pairloom.engines.fused import SKIP, apply_step, guard
-from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, scatter, step_rows
+from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, scatter, square_of, step_rows
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
 from pairloom.onepass import Dtype, Engine
@@ -232,9 +232,7 @@ def learn_rows(
     nowhere = np.empty(0)
     for i in range(y.shape[0]):
         cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        square = 0.0
-        for e in range(vals.shape[0]):
-            square += vals[e] * vals[e]
+        square = square_of(vals)
         for k in range(w_hat.shape[0]):
             w, u, f = w_hat[k], u_hat[k], factors[k]
             s = gather(w, cols, vals)

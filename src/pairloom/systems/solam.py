@@ -1,0 +1,252 @@
+"""SOLAM: stochastic online AUC maximisation as a saddle point problem."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pairloom.card import Card
+from pairloom.checks import check_choice
+from pairloom.classifier import PairwiseClassifier
+from pairloom.compiled import compiled, dot, move
+from pairloom.engines import reference
+from pairloom.engines.fused import SKIP, apply_step, guard
+from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, square_of, step_rows
+from pairloom.features import FeatureMap, linear_map
+from pairloom.features.scaling import Scaling
+from pairloom.onepass import Dtype, Engine
+from pairloom.pairs import OppositeClass
+from pairloom.rule import Block, Row, Rule, RuleLearner, descend
+from pairloom.state import LOSS, STEPS, LazyModel, State
+from pairloom.steps import SCHEDULES, Average, Ball, Penalty
+from pairloom.typing import Array
+
+WeightedAverage = Literal["weighted", "last"]
+
+
+class SOLAM(PairwiseClassifier):
+    r"""Rank one class above the other with the square loss at O(D) per example, as a saddle point problem.
+
+    .. math::
+
+        E[(1 - \langle w, z - z' \rangle)^2] = 1 + \tfrac{1}{p (1 - p)} \min_{a, b} \max_\beta E[F(w, a, b, \beta)]
+
+        F = (1 - p)(s - a)^2 [y = 1] + p (s - b)^2 [y = -1]
+            + 2 (1 + \beta)(p s [y = -1] - (1 - p) s [y = 1]) - p (1 - p) \beta^2,\qquad s = \langle w, z \rangle
+
+    A step descends in w, a, b and ascends in beta, all from the old point, with the share p of the positives so far;
+    then ||w|| <= R, |a|, |b| <= R kappa, |beta| <= 2 R kappa, where kappa is the largest norm of the rows so far.
+
+    Parameters
+    ----------
+    eta : step size (the paper's zeta).
+    schedule : "sqrt" (eta / sqrt(t), the paper's), "constant" or "poly" (eta t^-0.75).
+    radius : R. The projections also keep long steps from diverging; none is cut.
+    average : the iterate that scores: "weighted" (the paper: sum eta_t w_t / sum eta_t, w_t before step t) or "last".
+    features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
+    scale : scaling of the columns: None, "standard", "maxabs" or "minmax". The paper scales rows to norm 1.
+    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+
+    Starts at 0, as the paper's analysis; the published code starts at the edge of the constraints.
+
+    Cost
+    ----
+    O(D) time and 2 D numbers. CSR rows cost their entries, unless ``scale`` centres them.
+
+    References
+    ----------
+    Ying, Wen and Lyu, Stochastic Online AUC Maximization, NIPS 2016.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.metrics import roc_auc_score
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SOLAM(eta=0.1, scale="standard").fit(X[:400], y[:400])
+    >>> bool(roc_auc_score(y[400:], model.decision_function(X[400:])) > 0.98)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        eta: float = 0.1,
+        schedule: Literal["sqrt", "constant", "poly"] = "sqrt",
+        radius: float = 10.0,
+        average: WeightedAverage = "weighted",
+        features: FeatureMap | None = None,
+        scale: Scaling = None,
+        dtype: Dtype = "float32",
+        pos_label: Any = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        engine: Engine = "auto",
+    ) -> None:
+        self.eta = eta
+        self.schedule = schedule
+        self.radius = radius
+        self.average = average
+        self.features = features
+        self.scale = scale
+        self.dtype = dtype
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.engine = engine
+
+    @property
+    def card(self) -> Card:
+        return Card("Ying et al. 2016", "D", "D")
+
+    def _make_learner(self, n_classes: int, seed: int | None) -> RuleLearner:
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("average", self.average, WeightedAverage)
+        return RuleLearner(
+            rule=SaddlePoint(),
+            features=linear_map(self.features, self.scale),
+            pairs=OppositeClass(n_classes),
+            step=SCHEDULES[self.schedule](self.eta),
+            penalty=Ball(self.radius),
+            average="last" if self.average == "last" else "mean",
+            dtype=self.dtype,
+            seed=seed,
+            engine=self.engine,
+        )
+
+
+@dataclass
+class Saddle:
+    """``point`` (models, 3): a, b and beta; ``counts`` (models, 2): weight of the rest and of the class of each model;
+    ``kappa`` (models,): the largest norm; ``total`` (1,): the sum of the steps.
+    """
+
+    point: Array
+    counts: Array
+    kappa: Array
+    total: Array
+
+
+@dataclass(frozen=True)
+class SaddlePoint(Rule):
+    """SOLAM's step."""
+
+    takes_csr = True
+    averages_before = True
+
+    def start(self, dim: int, n_models: int) -> Saddle:
+        return Saddle(np.zeros((n_models, 3)), np.zeros((n_models, 2)), np.zeros(n_models), np.zeros(1))
+
+    def rates(self, state: State, average: Average, t: Array, eta: Array) -> Array:
+        total = np.cumsum(np.concatenate([state.memory.total, eta]))
+        state.memory.total[0] = total[-1]
+        return np.asarray(eta / total[1:])
+
+    def step(self, state: State, k: int, row: Row, penalty: Penalty) -> None:
+        kept, w, z = state.memory, state.w[k], row.z
+        kept.counts[k, int(row.y > 0)] += row.weight
+        kept.kappa[k] = max(kept.kappa[k], np.sqrt(z @ z))
+        p, s = kept.counts[k, 1] / kept.counts[k].sum(), w @ z
+        a, b, beta = kept.point[k]
+        if row.y > 0:
+            residual = s - a - 1 - beta
+            g_w, g_a, g_b = 2 * (1 - p) * residual * z, -2 * (1 - p) * (s - a), 0.0
+            g_beta = -2 * (1 - p) * s - 2 * p * (1 - p) * beta
+        else:
+            residual = s - b + 1 + beta
+            g_w, g_a, g_b = 2 * p * residual * z, 0.0, -2 * p * (s - b)
+            g_beta = 2 * p * s - 2 * p * (1 - p) * beta
+        rate = reference.guard(row.rate, 0.0, float(g_w @ g_w), state.tally)
+        if rate == 0:
+            return
+        state.w[k] = descend(w, g_w, row, rate, penalty.bound)
+        limit = penalty.bound * kept.kappa[k] * np.array([1.0, 1.0, 2.0])
+        moved = np.array([a - rate * g_a, b - rate * g_b, beta + rate * g_beta])
+        kept.point[k] = np.clip(moved, -limit, limit)
+        if 0 < p < 1:
+            state.tally[STEPS] += row.weight
+            state.tally[LOSS] += row.weight * residual**2
+
+    def run(self, state: State, block: Block) -> None:
+        kept = state.memory
+        learn(
+            block.Z, block.y, block.weight, block.steps[1], block.bound, block.rho, block.averaging,
+            state.w, state.w_bar, kept.point, kept.counts, kept.kappa, state.tally, block.scores,
+        )  # fmt: skip
+
+    def run_rows(self, state: State, model: LazyModel, block: Block) -> None:
+        kept = state.memory
+        learn_rows(
+            block.Z.data, block.Z.indices, block.Z.indptr, block.y, block.weight, block.steps[1], block.bound,
+            block.rho, block.averaging, model.w_hat, model.u_hat, model.factors,
+            kept.point, kept.counts, kept.kappa, state.tally, block.scores,
+        )  # fmt: skip
+
+
+@compiled
+def move_point(
+    y: float, weight: float, rate: float, bound: float, s: float, square: float,
+    point: Array, counts: Array, kappa: Array, tally: Array,
+) -> float:  # fmt: skip
+    """Move a, b and beta; returns the factor of z by which w is to descend (0: no step)."""
+    counts[1 if y > 0 else 0] += weight
+    kappa[0] = max(kappa[0], np.sqrt(square))
+    p = counts[1] / (counts[0] + counts[1])
+    own, share = (0, 1.0 - p) if y > 0 else (1, p)
+    gap = s - point[own]
+    residual = gap - y * (1.0 + point[2])
+    slope: float = 2.0 * share * residual
+    length = guard(rate, 0.0, slope * slope * square, tally)
+    if length == SKIP:
+        return 0.0
+    limit = bound * kappa[0]
+    rise = -y * 2.0 * share * s - 2.0 * p * (1.0 - p) * point[2]
+    point[own] = min(limit, max(-limit, point[own] + length * 2.0 * share * gap))
+    point[2] = min(2.0 * limit, max(-2.0 * limit, point[2] + length * rise))
+    if 0.0 < p < 1.0:
+        tally[STEPS] += weight
+        tally[LOSS] += weight * residual * residual
+    return length * slope
+
+
+@compiled
+def learn(
+    Z: Array, y: Array, weight: Array, rates: Array, bound: float, rho: Array, averaging: bool, w: Array, w_bar: Array,
+    point: Array, counts: Array, kappa: Array, tally: Array, scores: Array,
+) -> None:  # fmt: skip
+    """``SaddlePoint.step`` over the rows of a block."""
+    for i in range(Z.shape[0]):
+        z = Z[i]
+        square = float(dot(z, z))
+        for k in range(w.shape[0]):
+            s = dot(w[k], z)
+            scores[i, k] = dot(w_bar[k], z) if averaging else s
+            if averaging:
+                move(w_bar[k], w[k], rho[i])
+            descent = move_point(
+                y[i, k], weight[i], rates[i], bound, s, square, point[k], counts[k], kappa[k : k + 1], tally
+            )  # fmt: skip
+            if descent != 0:
+                apply_step(w[k], z, 1.0, descent, 0.0, bound)
+
+
+@compiled
+def learn_rows(
+    data: Array, indices: Array, indptr: Array, y: Array, weight: Array, rates: Array, bound: float, rho: Array,
+    averaging: bool, w_hat: Array, u_hat: Array, factors: Array, point: Array, counts: Array, kappa: Array,
+    tally: Array, scores: Array,
+) -> None:  # fmt: skip
+    """``learn`` for CSR rows."""
+    nowhere = np.empty(0)
+    for i in range(y.shape[0]):
+        cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        square = square_of(vals)
+        for k in range(w_hat.shape[0]):
+            w, u, f = w_hat[k], u_hat[k], factors[k]
+            s = gather(w, cols, vals)
+            scores[i, k] = f[A] * s + f[B] * gather(u, cols, vals) if averaging else f[SIGMA] * s
+            s *= f[SIGMA]
+            if averaging:
+                average_rows(w, u, f, rho[i])
+            descent = move_point(
+                y[i, k], weight[i], rates[i], bound, s, square, point[k], counts[k], kappa[k : k + 1], tally
+            )  # fmt: skip
+            if descent != 0:
+                step_rows(w, u, f, nowhere, cols, vals, square, 1.0, descent, 0.0, bound)

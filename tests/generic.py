@@ -1,0 +1,66 @@
+"""Every estimator of the package, found by looking, and what the generic checks ask of its state."""
+
+import importlib
+import inspect
+import pkgutil
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+
+import pairloom
+from pairloom.face import Face
+from pairloom.state import Batch, Kept
+
+
+def classes():
+    """The concrete estimators with a learner, wherever they are defined."""
+    found = {}
+    for module in pkgutil.walk_packages(pairloom.__path__, "pairloom."):
+        for name, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if issubclass(kind, Face) and not inspect.isabstract(kind) and kind.__module__ == module.name:
+                found[name] = kind
+    return found
+
+
+def forms():
+    """(class, parameters) of each published form, by name."""
+    return {name + suffix: (kind, kind.variants[suffix]) for name, kind in classes().items() for suffix in kind.variants}
+
+
+def make(form, **changes):
+    """A fresh estimator of moderate size."""
+    kind, parameters = forms()[form]
+    known = inspect.signature(kind).parameters
+    small = {name: value for name, value in {"random_state": 0, "n_components": 64}.items() if name in known}
+    return kind(**{**small, **parameters, **changes})
+
+
+def assert_same(a, b, where="model"):
+    """Equal to the last bit: arrays, numbers, generators, parts. What a pickle leaves out is no state."""
+    assert type(a) is type(b), where
+    if isinstance(a, np.ndarray):
+        np.testing.assert_array_equal(a, b, err_msg=where)
+        assert a.dtype == b.dtype, where
+    elif isinstance(a, np.random.Generator):
+        assert a.bit_generator.state == b.bit_generator.state, where
+    elif isinstance(a, Kept):
+        assert a.count == b.count, where
+        if a.count:
+            assert_same(Batch.join(a.batches), Batch.join(b.batches), where)
+    elif isinstance(a, dict):
+        assert a.keys() == b.keys(), where
+        for key in a:
+            assert_same(a[key], b[key], f"{where}[{key!r}]")
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b), where
+        for k, (one, other) in enumerate(zip(a, b, strict=True)):
+            assert_same(one, other, f"{where}[{k}]")
+    elif hasattr(a, "indptr"):
+        assert (a != b).nnz == 0, where
+    elif is_dataclass(a) or isinstance(a, Face):
+        state = [x.__getstate__() if hasattr(type(x), "__getstate__") else vars(x) for x in (a, b)]
+        if is_dataclass(a) and not isinstance(state[0], dict):
+            state = [{f.name: getattr(x, f.name) for f in fields(x)} for x in (a, b)]
+        assert_same(*state, where)
+    else:
+        assert a == b or (a != a and b != b), where

@@ -1,0 +1,240 @@
+"""Checks that every estimator of the package passes, each published form, following what it declares on its card."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from pairloom import StabilityWarning, systems
+from tests.conftest import STREAMS, make_stream
+from tests.generic import assert_same, classes, forms, make
+
+FORMS = sorted(forms())
+ONLINE = [form for form in FORMS if make(form).card.scheme == "online"]
+BOUNDED = [form for form in FORMS if make(form).card.memory == "bounded"]
+GROWS = [form for form in FORMS if make(form).card.memory == "grows"]
+CLASSIFIERS = [form for form in FORMS if is_classifier(make(form))]
+
+SAMPLE_WEIGHTS = {"check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"}
+"""scikit-learn exempts its own SGD from these: they reorder the rows."""
+
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+
+
+def outputs(model, X):
+    """All that a model says of rows."""
+    names = ("predict", "decision_function", "predict_proba")
+    return [np.asarray(getattr(model, name)(X), dtype=float) for name in names if hasattr(model, name)]
+
+
+def test_there_are_estimators_and_every_system_is_published():
+    assert len(FORMS) > 10
+    for name, kind in classes().items():
+        if kind.__module__.startswith("pairloom.systems"):
+            assert getattr(systems, name) is kind
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_card_and_the_docstring_say_what_it_is(form):
+    model = make(form)
+    card = model.card
+    assert card.reference
+    assert card.time
+    assert card.space
+    for heading in ("Parameters", "Cost", "References", "Examples"):
+        assert f"\n    {heading}\n" in type(model).__doc__, heading
+    for name in model.get_params():
+        assert name in type(model).__doc__, name
+    assert hasattr(model, "partial_fit") == hasattr(model, "learn_one") == (card.scheme == "online")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")
+def test_scikit_learn_checks_pass(form):
+    results = check_estimator(make(form), on_fail=None)
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
+    assert failed <= SAMPLE_WEIGHTS
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize("form", ONLINE)
+def test_chunks_and_single_rows_give_the_same_bits(form, kind):
+    X, y = make_stream(kind, 330, 5)
+    whole, one_by_one, chunks = (make(form) for _ in range(3))
+    whole.partial_fit(X, y)
+    for x, label in zip(X, y, strict=True):
+        one_by_one.learn_one(x, label)
+    for rows in np.array_split(np.arange(330), [1, 3, 70, 71, 256, 300]):
+        chunks.partial_fit(X[rows], y[rows])
+    assert_same(whole, one_by_one)
+    assert_same(whole, chunks)
+    if "duplicates" not in kind:
+        assert_same(whole, make(form).fit(X, y))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_predicting_changes_nothing_and_a_row_stands_for_itself(form):
+    X, y = make_stream("random", 200, 5)
+    model = make(form).fit(X, y)
+    before = pickle.dumps(model)
+    expected = outputs(model, X)
+    for k, values in enumerate(outputs(model, X[57:58])):
+        np.testing.assert_array_equal(values[0], expected[k][57])
+    model.score_one(X[0])
+    repr(model)
+    assert np.isfinite([model.nbytes_, model.loss_, model.n_pairs_, model.n_seen_]).all()
+    assert all(np.isfinite(values).all() for values in expected)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("form", [form for form in ONLINE if form in CLASSIFIERS])
+def test_a_batch_may_hold_one_class_only(form):
+    X, y = make_stream("random", 300, 4)
+    order = np.argsort(y[:150], kind="stable")
+    X[:150], y[:150] = X[:150][order], y[:150][order]
+    model = make(form).partial_fit(X[:60], y[:60])
+    assert set(model.predict(X)) == {-1.0}
+    for start in range(60, 300, 20):
+        model.partial_fit(X[start : start + 20], y[start : start + 20])
+    assert model.classes_.tolist() == [-1.0, 1.0]
+    assert_same(model, make(form).fit(X, y))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bad_input_leaves_the_model_as_it_was(form):
+    X, y = make_stream("random", 200, 5)
+    model = make(form).fit(X, y)
+    before = pickle.dumps(model)
+    bad = X[:20].copy()
+    bad[3, 1] = np.nan
+    learn = [name for name in ("partial_fit", "fit") if hasattr(model, name)]
+    for name in learn:
+        with pytest.raises(ValueError, match="NaN at row 3, column 1"):
+            getattr(model, name)(bad, y[:20])
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            getattr(model, name)(X[:20], y[:19])
+    if hasattr(model, "partial_fit"):
+        with pytest.raises(ValueError, match="X has 4 features"):
+            model.partial_fit(X[:, :4], y)
+        with pytest.raises(ValueError, match="NaN at row 0, column 1"):
+            model.learn_one(bad[3], y[3])
+    with pytest.raises(ValueError, match="NaN at row 3, column 1"):
+        model.predict(bad)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_seed_alone_decides(form):
+    X, y = make_stream("random", 200, 5)
+    models = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        models.append(make(form).fit(X, y))
+        make(form, random_state=None).fit(X, y).predict(X)
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    assert_same(*models)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_clones_pickles_and_copies(form):
+    X, y = make_stream("random", 300, 5)
+    model = make(form).fit(X[:200], y[:200])
+    assert clone(model).get_params() == model.get_params()
+    assert not hasattr(clone(model), "learner_")
+    assert_same(model, clone(model).fit(X[:200], y[:200]))
+    others = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
+    for other in others:
+        assert_same(model, other)
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(X[200:], y[200:])
+        for other in others:
+            assert other.n_seen_ == 200
+            assert_same(model, other.partial_fit(X[200:], y[200:]))
+
+
+@pytest.mark.parametrize("form", [form for form in BOUNDED if form in ONLINE])
+def test_memory_does_not_grow(form):
+    X, y = make_stream("random", 4096, 5)
+    model, sizes = make(form), []
+    for start in range(0, 4096, 512):
+        model.partial_fit(X[start : start + 512], y[start : start + 512])
+        sizes.append(model.nbytes_)
+    assert sizes[2] == sizes[-1]
+    assert len(pickle.dumps(model)) < sizes[-1] + 20_000
+
+
+@pytest.mark.parametrize("form", GROWS)
+def test_what_grows_refuses_to_pass_its_limit(form):
+    X, y = make_stream("random", 60, 5)
+    model = make(form, max_rows=50).partial_fit(X[:40], y[:40])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="10 more"):
+        model.partial_fit(X[40:], y[40:])
+    assert pickle.dumps(model) == before
+    model.partial_fit(X[40:50], y[40:50])
+    with pytest.raises(ValueError, match="max_rows=50"):
+        model.learn_one(X[50], y[50])
+    assert model.n_seen_ == 50
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_of_weight_zero_are_not_there(form):
+    X, y = make_stream("random", 300, 5)
+    weight = np.where(np.arange(300) % 3 == 0, 0.0, 1.0)
+    assert_same(make(form).fit(X, y, sample_weight=weight), make(form).fit(X[weight > 0], y[weight > 0]))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_sparse_rows_and_frames_give_the_model_of_arrays(form):
+    X, y = make_stream("random", 300, 5)
+    X[np.abs(X) < 0.5] = 0
+    dense, thin = make(form, dtype="float64").fit(X, y), make(form, dtype="float64").fit(csr_array(X), y)
+    for one, other in zip(outputs(dense, X), outputs(thin, csr_array(X)), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-7)
+    names = list("abcde")
+    frame = make(form, dtype="float64").fit(pd.DataFrame(X, columns=names), y)
+    np.testing.assert_array_equal(frame.predict(pd.DataFrame(X, columns=names)), dense.predict(X))
+    assert frame.score_one(dict(zip(names, X[0], strict=True))) == dense.score_one(X[0])
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_compiled_code_does_what_the_specification_says(form, kind):
+    X, y = make_stream(kind, 400, 4)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 400)
+    for labels in (y, np.digitize(X[:, 0], [-0.5, 0.5])):
+        fast, slow = (make(form, dtype="float64", engine=e).fit(X, labels, weight) for e in ("auto", "reference"))
+        recent = [model.learner_.state.recent.scores for model in (fast, slow)]
+        np.testing.assert_allclose(*recent, atol=1e-8 * np.abs(recent[1]).max())
+        assert fast.n_pairs_ == slow.n_pairs_
+
+
+@pytest.mark.parametrize("form", CLASSIFIERS)
+def test_it_learns(form):
+    rng = np.random.default_rng(0)
+    X = 0.5 * rng.normal(size=(2000, 4))
+    y = np.where(X @ [1.0, -1.0, 0.5, 0.0] + 0.2 * rng.normal(size=2000) > 0.6, "rare", "rest")
+    model = make(form).fit(X[:1500], y[:1500])
+    right = y[1500:] == model.classes_[1]
+    assert roc_auc_score(right, model.decision_function(X[1500:])) > 0.9
+    assert model.score(X[1500:], y[1500:]) > 0.85
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+@pytest.mark.parametrize("form", FORMS)
+def test_never_nan_whatever_the_units(form, scale):
+    X, y = make_stream("random", 300, 5)
+    model = make(form)
+    for part in range(3):
+        rows = slice(100 * part, 100 * part + 100)
+        (model.partial_fit if hasattr(model, "partial_fit") else model.fit)(scale * X[rows], y[rows])
+    assert all(np.isfinite(values).all() for values in outputs(model, scale * X))
+    assert issubclass(StabilityWarning, UserWarning)
