@@ -24,7 +24,9 @@ def classes():
 
 def forms():
     """(class, parameters) of each published form, by name."""
-    return {name + suffix: (kind, kind.variants[suffix]) for name, kind in classes().items() for suffix in kind.variants}
+    return {
+        name + suffix: (kind, kind.variants[suffix]) for name, kind in classes().items() for suffix in kind.variants
+    }
 
 
 def make(form, **changes):

@@ -65,3 +65,13 @@ def datasets(
         run(data_home)
     except FileNotFoundError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+@app.command(epilog="Example: [bold]pairloom systems --markdown > systems.md[/bold]")
+def systems(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+) -> None:
+    """Print the paper's Table 1 for every system of the library: what it is, what it costs, how fast it runs here."""
+    from pairloom.experiments.systems import run
+
+    run(markdown)
