@@ -3,8 +3,8 @@
 PAIRLOOM_DATA=folder python benchmarks/systems.py [--toy]
 
 Speed: one core, 123 columns, float32, batches of 512. Peak: largest allocation while learning, besides the rows.
-AUC: one pass over each of five 80/20 splits; the step is the best of a grid on the last fifth of the training rows of the
-first split, and learning starts anew.
+AUC: one pass over each of five 80/20 splits; the step is the best of a grid on the last fifth of the training rows of
+the first split, and learning starts anew.
 """
 
 import argparse

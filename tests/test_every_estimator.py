@@ -196,11 +196,13 @@ def test_rows_of_weight_zero_are_not_there(form):
 def test_sparse_rows_and_frames_give_the_model_of_arrays(form):
     X, y = make_stream("random", 300, 5)
     X[np.abs(X) < 0.5] = 0
-    dense, thin = make(form, dtype="float64").fit(X, y), make(form, dtype="float64").fit(csr_array(X), y)
-    for one, other in zip(outputs(dense, X), outputs(thin, csr_array(X)), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-7)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 300)
+    for labels in (np.digitize(X[:, 0], [-0.5, 0.5]), y):
+        dense, thin = (make(form, dtype="float64").fit(rows, labels, weight) for rows in (X, csr_array(X)))
+        for one, other in zip(outputs(dense, X), outputs(thin, csr_array(X)), strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-7)
     names = list("abcde")
-    frame = make(form, dtype="float64").fit(pd.DataFrame(X, columns=names), y)
+    frame = make(form, dtype="float64").fit(pd.DataFrame(X, columns=names), y, weight)
     np.testing.assert_array_equal(frame.predict(pd.DataFrame(X, columns=names)), dense.predict(X))
     assert frame.score_one(dict(zip(names, X[0], strict=True))) == dense.score_one(X[0])
 

@@ -1,39 +1,37 @@
-"""The demo: two embedded data sets streamed once past three learners, with AUC live, a table and a figure."""
+"""The demo: two embedded data sets streamed once past every online system, with AUC live, a table and a figure."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
 
+from pairloom.experiments.contestants import (
+    AHEAD,
+    BASELINE,
+    KERNEL,
+    LINEAR,
+    N_COMPONENTS,
+    Classifier,
+    contestants,
+)
 from pairloom.experiments.figures import Panel, draw
-from pairloom.features.kernels import median_squared_distance
 from pairloom.systems import FPOGD
 from pairloom.typing import Array
 
-KERNEL, LINEAR, BASELINE = "FPOGD, kernel", "FPOGD, linear", "RBFSampler + SGD"
-
-N_COMPONENTS = 512
 START = 64
 """Rows that are learned before the first score."""
 CHUNK = 16
 """Rows that are scored, then learned, together."""
 WINDOW = 200
 """Rows of the live AUC."""
-AHEAD = 256
-"""Rows whose x the baseline may see ahead of the stream."""
 
 NOTE = f"""\
 AUC: over the second half of the stream, every row scored before it is learned. It is that of one order of the rows: \
@@ -53,44 +51,6 @@ Above: AUC of the last {WINDOW} rows, each scored before it was learned. Beside 
 the stream.
 Below: what FPOGD (kernel) remembers: at most 16 strata of each class, drawn by their share of it. Scale and width are \
 fixed anew at rows 256 and 1,024."""
-
-
-class Classifier(Protocol):
-    """What the demo asks of a learner."""
-
-    def partial_fit(self, X: Array, y: Array, classes: Any) -> Any: ...
-    def decision_function(self, X: Array) -> Array: ...
-    @property
-    def nbytes_(self) -> int: ...
-
-
-class FourierSGD:
-    """The usual scikit-learn answer: RBFSampler + SGDClassifier, log loss, averaged weights.
-
-    Scale and width (one over the median squared distance) are fixed on ``ahead``, rows of the start of the stream.
-    """
-
-    def __init__(self, ahead: Array, seed: int) -> None:
-        scaler = MinMaxScaler((-1, 1)).fit(ahead)
-        gamma = 1.0 / median_squared_distance(scaler.transform(ahead))
-        sampler = RBFSampler(gamma=gamma, n_components=N_COMPONENTS, random_state=seed)
-        self._map = make_pipeline(scaler, sampler).fit(ahead)
-        self._sgd = SGDClassifier(loss="log_loss", average=True, random_state=seed)
-
-    def partial_fit(self, X: Array, y: Array, classes: Any) -> "FourierSGD":
-        """Learn rows in order."""
-        self._sgd.partial_fit(self._map.transform(X), y, classes=classes)
-        return self
-
-    def decision_function(self, X: Array) -> Array:
-        """Log-odds of the second class."""
-        return np.asarray(self._sgd.decision_function(self._map.transform(X)))
-
-    @property
-    def nbytes_(self) -> int:
-        """Bytes of all arrays that the model holds."""
-        parts = [*self._map.named_steps.values(), self._sgd]
-        return sum(value.nbytes for part in parts for value in vars(part).values() if isinstance(value, np.ndarray))
 
 
 @dataclass(frozen=True)
@@ -151,19 +111,8 @@ def streams(seed: int) -> list[Stream]:
 
 
 def learners(stream: Stream, seed: int) -> dict[str, Classifier]:
-    """Fresh learners; only the baseline looks at the stream, at x."""
-    return {
-        KERNEL: FPOGD(gamma="median", n_components=N_COMPONENTS, scale="minmax", average="poly", random_state=seed),
-        LINEAR: FPOGD(
-            kernel="linear",
-            loss="logistic",
-            eta=stream.linear_eta,
-            scale="standard",
-            average="poly",
-            random_state=seed,
-        ),
-        BASELINE: FourierSGD(stream.X[:AHEAD], seed),
-    }
+    """Fresh learners for a stream."""
+    return contestants(stream.X[:AHEAD], stream.linear_eta, seed)
 
 
 def chunks(n: int) -> Iterator[slice]:
@@ -211,9 +160,9 @@ def warm_up(like: Stream) -> None:
 
 
 def live_text(moment: Moment) -> str:
-    """Window AUC of each learner, in short."""
+    """Window AUC of three learners, in short."""
     short = {KERNEL: "kernel", LINEAR: "linear", BASELINE: "SGD"}
-    shown = {name: "  -  " if np.isnan(auc) else f"{auc:.3f}" for name, auc in moment.auc.items()}
+    shown = {name: "  -  " if np.isnan(moment.auc[name]) else f"{moment.auc[name]:.3f}" for name in short}
     return "AUC  " + "  ".join(f"{short[name]} {text}" for name, text in shown.items())
 
 
@@ -240,19 +189,17 @@ def run_all(seed: int, console: Console) -> list[Run]:
 
 
 def table(runs: list[Run]) -> Table:
-    """One line per data set and learner; the best AUC of a data set in bold."""
-    made = Table("data set", "learner")
-    for heading in ("AUC", "µs per example", "bytes"):
+    """One line per learner; the best AUC of each data set in bold. Time and bytes are those of the first data set."""
+    made = Table("learner")
+    for heading in (*(f"AUC, {run.stream.name}" for run in runs), "µs per example", "bytes"):
         made.add_column(heading, justify="right")
-    for run in runs:
-        best = max(run.auc(name) for name in run.scores)
-        for name in run.scores:
-            auc = run.auc(name)
-            made.add_row(
-                run.stream.name, name, f"[bold]{auc:.4f}[/bold]" if auc == best else f"{auc:.4f}",
-                f"{run.microseconds(name):.0f}", f"{run.nbytes[name]:,}",
-                end_section=name == list(run.scores)[-1],
-            )  # fmt: skip
+    best = [max(run.auc(name) for name in run.scores) for run in runs]
+    for name in runs[0].scores:
+        aucs = [f"[bold]{run.auc(name):.4f}[/]" if run.auc(name) == top else f"{run.auc(name):.4f}"
+                for run, top in zip(runs, best, strict=True)]  # fmt: skip
+        made.add_row(
+            name, *aucs, f"{runs[0].microseconds(name):.0f}", f"{runs[0].nbytes[name]:,}", end_section=name == BASELINE
+        )
     return made
 
 
@@ -271,7 +218,8 @@ def panel(run: Run) -> Panel:
         classes=(stream.rare, stream.rest),
         seen=np.array([m.seen for m in moments]),
         auc={name: np.array([m.auc[name] for m in moments]) for name in run.scores},
-        label={name: f"{name}\n{run.auc(name):.4f}" for name in run.scores},
+        label={name: f"{name}\n{run.auc(name):.4f}" for name in (KERNEL, LINEAR, BASELINE)},
+        final={name: run.auc(name) for name in run.scores},
         strata=(sizes[0], sizes[1]),
     )
 

@@ -1,4 +1,4 @@
-"""Figures: AUC along a stream, with the strata below it."""
+"""Figures: AUC along a stream, all learners beside each other, and the strata."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,9 @@ RARE, REST = ("#5b2a6e", "#e3cdec"), ("#37474f", "#d3dce0")
 class Panel:
     """One column of the figure.
 
-    ``seen``: rows learned at each moment; ``auc``: name -> AUC at each moment (NaN is left out); ``label``: name ->
-    text beside the line's end; ``strata``: for the rare class and the rest, (moments, strata) sizes, 0 where there is
-    no stratum yet.
+    ``seen``: rows learned at each moment; ``auc``: name -> AUC at each moment (NaN is left out), of the learners that
+    ``label`` has a text for, and in grey of the others; ``final``: name -> AUC of all; ``strata``: for the rare class
+    and the rest, (moments, strata) sizes, 0 where there is no stratum yet.
     """
 
     title: str
@@ -34,23 +34,25 @@ class Panel:
     seen: Array
     auc: dict[str, Array]
     label: dict[str, str]
+    final: dict[str, float]
     strata: tuple[Array, Array]
 
 
 def draw(panels: list[Panel], out: Path, title: str, caption: str) -> None:
     """Save the panels side by side as a PNG."""
-    figure = Figure(figsize=(10, 6), dpi=150, facecolor="white")
+    figure = Figure(figsize=(10, 10), dpi=150, facecolor="white")
     FigureCanvasAgg(figure)
-    grid = figure.add_gridspec(
-        2, len(panels), height_ratios=(1.55, 1), left=0.07, right=0.87, top=0.83, bottom=0.155, wspace=0.58, hspace=0.12
-    )
-    figure.text(0.018, 0.95, title, fontsize=15, fontweight="bold", color=INK)
-    figure.text(0.018, 0.018, caption, fontsize=7.5, color=FAINT, va="bottom", linespacing=1.4)
+    sides = {"left": 0.07, "right": 0.87, "wspace": 0.58}
+    along = figure.add_gridspec(2, len(panels), height_ratios=(1.55, 1), top=0.9, bottom=0.48, hspace=0.12, **sides)
+    beside = figure.add_gridspec(1, len(panels), top=0.4, bottom=0.09, left=0.16, right=0.97, wspace=0.62)
+    figure.text(0.018, 0.97, title, fontsize=15, fontweight="bold", color=INK)
+    figure.text(0.018, 0.012, caption, fontsize=7.5, color=FAINT, va="bottom", linespacing=1.4)
     for column, panel in enumerate(panels):
-        above = figure.add_subplot(grid[0, column])
-        below = figure.add_subplot(grid[1, column], sharex=above)
+        above = figure.add_subplot(along[0, column])
+        below = figure.add_subplot(along[1, column], sharex=above)
         draw_auc(above, panel)
         draw_strata(below, panel)
+        draw_final(figure.add_subplot(beside[0, column]), panel)
         if column == 0:
             above.set_ylabel("AUC of the last rows", color=INK, fontsize=9)
             below.set_ylabel("share of the class", color=INK, fontsize=9)
@@ -58,13 +60,15 @@ def draw(panels: list[Panel], out: Path, title: str, caption: str) -> None:
 
 
 def draw_auc(axes: Axes, panel: Panel) -> None:
-    """One line per learner, named at its end."""
-    ends = {}
-    for colour, (name, auc) in zip(COLOURS, panel.auc.items(), strict=False):
-        first = colour == COLOURS[0]
-        axes.plot(panel.seen, auc, color=colour, linewidth=2.4 if first else 1.5, zorder=3 if first else 2)
-        ends[name] = float(auc[-1])
-    low = min(float(np.nanmin(auc)) for auc in panel.auc.values())
+    """One line per learner; those with a label named at their ends."""
+    ends = {name: float(panel.auc[name][-1]) for name in panel.label}
+    for name, auc in panel.auc.items():
+        colour, first = colour_of(panel, name), name == next(iter(panel.label))
+        width = 2.4 if first else 1.5 if name in panel.label else 0.6
+        axes.plot(
+            panel.seen, auc, color=colour, linewidth=width, zorder=3 if first else 2 if name in panel.label else 1
+        )
+    low = min(float(np.nanmin(panel.auc[name])) for name in panel.label)
     axes.set_ylim(low - 0.15 * (1.0 - low), 1.0 + 0.03 * (1.0 - low))
     axes.set_xlim(0, panel.seen[-1])
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
@@ -76,11 +80,39 @@ def draw_auc(axes: Axes, panel: Panel) -> None:
     plain(axes)
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.8)
     heights = spread({name: position(axes, end) for name, end in ends.items()}, gap=0.14)
-    for colour, name in zip(COLOURS, panel.auc, strict=False):
+    for name, text in panel.label.items():
         axes.annotate(
-            panel.label[name], (1.02, heights[name]), xycoords="axes fraction",
-            color=colour, fontsize=8.5, va="center", annotation_clip=False, linespacing=1.15,
+            text, (1.02, heights[name]), xycoords="axes fraction",
+            color=colour_of(panel, name), fontsize=8.5, va="center", annotation_clip=False, linespacing=1.15,
         )  # fmt: skip
+
+
+def colour_of(panel: Panel, name: str) -> str:
+    """A colour of its own for a learner with a label, grey for the others."""
+    return dict(zip(panel.label, COLOURS, strict=False)).get(name, "#c4c4c4")
+
+
+def draw_final(axes: Axes, panel: Panel) -> None:
+    """A dot for the AUC of each learner, the best on top; those below the scale at its edge, with their number."""
+    names = sorted(panel.final, key=panel.final.__getitem__)
+    best, middle = panel.final[names[-1]], float(np.median(list(panel.final.values())))
+    low = best - 2.5 * max(best - middle, 0.005)
+    for height, name in enumerate(names):
+        value, colour = panel.final[name], colour_of(panel, name) if name in panel.label else "#777777"
+        shown = max(value, low)
+        axes.plot([low, shown], [height, height], color="#ececec", linewidth=1.2, zorder=1)
+        axes.plot(shown, height, marker="o" if value >= low else "<", color=colour, markersize=4.5, zorder=2)
+        if value < low:
+            axes.annotate(f" {value:.3f}", (shown, height), fontsize=7, color=FAINT, va="center", xytext=(4, 0),
+                          textcoords="offset points")  # fmt: skip
+        axes.text(-0.02, height, name, transform=axes.get_yaxis_transform(), fontsize=7.5, color=colour, ha="right",
+                  va="center", fontweight="bold" if name in panel.label else "normal")  # fmt: skip
+    axes.set_yticks([])
+    axes.set_ylim(-0.8, len(names) - 0.2)
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.set_title("AUC over the second half", loc="left", fontsize=9, color=INK)
+    plain(axes)
+    axes.grid(axis="x", color="#f0f0f0", linewidth=0.8)
 
 
 def draw_strata(axes: Axes, panel: Panel) -> None:
