@@ -50,8 +50,11 @@ def test_steps_follow_the_finite_differences_of_the_saddle(label):
 
 def test_projections_hold_whatever_the_step():
     X, y = make_stream("random", 500, 4)
-    model = SOLAM(eta=1000.0, radius=0.5, average="last", dtype="float64").fit(X, y)
+    model, truth = (
+        SOLAM(eta=1000.0, radius=0.5, average="last", dtype="float64", engine=e).fit(X, y) for e in ("auto", "reference")
+    )
     kept = model.learner_.state.memory
+    np.testing.assert_allclose(kept.point, truth.learner_.state.memory.point, rtol=1e-9)
     assert np.linalg.norm(model.coef_) <= 0.5 + 1e-12
     assert kept.kappa[0] == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-12)
     assert (np.abs(kept.point[0]) <= 0.5 * kept.kappa[0] * np.array([1, 1, 2]) + 1e-12).all()
