@@ -35,7 +35,7 @@ from pairloom.losses import LOSSES
 from pairloom.memory.strata import StrataState
 from pairloom.state import LOSS, SKIPPED, STEPS
 from pairloom.state import PAIRS as N_PAIRS
-from pairloom.steps import Constant, Polynomial, Sqrt
+from pairloom.steps import Constant, PassiveAggressive, Polynomial, Sqrt
 from tests.conftest import STREAMS, make_stream
 from tests.covering import covering_array, random_config
 
@@ -60,6 +60,10 @@ MEMORIES = {
     "joint reservoir": Reservoir(9, by="joint"),
     "rsx": RSx(7),
     "rsx by class": RSx(5, by="class"),
+    "reservoir sum": Reservoir(6, normalization="sum"),
+    "joint reservoir sum": Reservoir(9, by="joint", normalization="sum"),
+    "rsx sum": RSx(5, by="class", normalization="sum"),
+    "history sum": WholeHistory(600, normalization="sum"),
     "history": WholeHistory(600),
     "joint history": WholeHistory(600, by="joint"),
 }
@@ -76,11 +80,11 @@ OPTIONS = {
     "centroid_step": [0.05, 0.5, 1.0, "mean"],
     "by": ["class", "joint"],
     "cluster_in": ["features", "input"],
-    "normalization": ["class", "history"],
+    "normalization": ["class", "history", "sum"],
     "pairs": ["opposite", "opposite", "opposite", "three classes", "order", "difference"],
     "weights": ["none", "none", "fractions", "counts"],
     "groups": [None, None, None, 3],
-    "schedule": [Constant, Sqrt, Polynomial, partial(Horizon, horizon=100)],
+    "schedule": [Constant, Sqrt, Polynomial, partial(Horizon, horizon=100), PassiveAggressive],
     "eta": [0.02, 0.2],
     "penalty": [L2(), L2(1e-3), L2(0.5), L2(0.5, "proximal"), ElasticNet(1e-3, l1=0.05), Ball(0.3)],
     "average": ["last", "mean", "poly"],
@@ -97,13 +101,16 @@ PAIRS = {
 
 def valid(config):
     """Parts that fit together."""
-    if config["by"] == "joint" and (config["normalization"] == "class" or config["representative"] == "centroid"):
+    if config["by"] == "joint" and (config["normalization"] != "history" or config["representative"] == "centroid"):
+        return False
+    if config["schedule"] is PassiveAggressive and config["loss"] != "hinge":
         return False
     if config["pairs"] == "difference" and config["loss"] != "square":
         return False
     if config["allocation"] == "neyman" and config["representative"] == "centroid":
         return False
-    return make_memory(config).joint or config["pairs"] not in ("order", "difference")
+    memory = make_memory(config)
+    return (memory.joint and memory.weighting != "sum") or config["pairs"] not in ("order", "difference")
 
 
 def labels_for(pairs, X, y):
@@ -126,12 +133,15 @@ def make_memory(config):
 
 
 def make_learner(config, **changes):
+    memory = make_memory(config)
+    # Sums of hundreds of pairs: steps that are cut hundredfold, row after row, blow up every rounding error.
+    eta = config["eta"] / (100 if memory.weighting == "sum" else 1)
     return Learner(
         features=FEATURES[config["features"]],
         pairs=PAIRS[config["pairs"]],
         loss=LOSSES[config["loss"]],
-        memory=make_memory(config),
-        step=config["schedule"](config["eta"]),
+        memory=memory,
+        step=config["schedule"](eta),
         penalty=config["penalty"],
         average=config["average"],
         seed=3,
@@ -177,6 +187,8 @@ COVERING = list(covering_array(OPTIONS, valid))
 
 def test_the_covering_array_covers():
     assert {c["representative"] for c in COVERING if c["loss"] == "hinge"} == {"fifo", "reservoir", "centroid"}
+    swept = {c["memory"] for c in COVERING if c["schedule"] is PassiveAggressive}
+    assert swept == {"strata", *MEMORIES}
     assert 50 <= len(COVERING) <= 250
 
 

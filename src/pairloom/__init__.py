@@ -17,7 +17,7 @@ from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
 from pairloom.onepass import StabilityWarning
 from pairloom.pairs import Difference, OppositeClass, Order
-from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, Polynomial, Sqrt
+from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
 
 if TYPE_CHECKING:
     from pairloom.estimators import PairwiseRanker, PairwiseRegressor
@@ -46,6 +46,7 @@ __all__ = [
     "OrthogonalFourier",
     "PairwiseRanker",
     "PairwiseRegressor",
+    "PassiveAggressive",
     "Polynomial",
     "RSx",
     "RandomFourier",

@@ -9,7 +9,7 @@ from pairloom.checks import check_choice
 from pairloom.engines import fused, reference, sparse
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.features.sparse import is_sparse
-from pairloom.losses import Loss, Square
+from pairloom.losses import Hinge, Loss, Square
 from pairloom.memory import Memory, MemoryState, Strata
 from pairloom.onepass import Dtype, Engine, OnePass
 from pairloom.pairs import Difference, OppositeClass, Pairs
@@ -78,6 +78,10 @@ class Learner(OnePass):
             )
         if isinstance(self.pairs, Difference) and not isinstance(self.loss, Square):
             raise ValueError("Difference pairs ask for an exact difference: use loss=Square()")
+        if self.memory.weighting == "sum" and self.pairs.n_groups == 0:
+            raise ValueError(f"{type(self.pairs).__name__} pairs have no classes whose rows normalization='sum' counts")
+        if self.step.sequential and not isinstance(self.loss, Hinge):
+            raise ValueError(f"{type(self.step).__name__} steps end where the hinge loss does: use loss=Hinge()")
         if self.seed is None:
             self.seed = fresh_seed()
 
@@ -88,6 +92,12 @@ class Learner(OnePass):
     def check_room(self, n: int) -> None:
         """Raise ValueError unless the memory can take ``n`` more rows."""
         self.memory.check_room(None if self.state is None else self.state.memory, n)
+
+    def _initial(self, n_features: int, rows: Any) -> State:
+        state = super()._initial(n_features, rows)
+        if self.memory.weighting == "sum":
+            state.totals = np.zeros((len(state.w), 2))
+        return state
 
     def _start_memory(self, n_features: int, phi: Any, rows: Any) -> MemoryState:
         by_input, dim = self.memory.space == "input", self.features.n_outputs(n_features)

@@ -8,6 +8,7 @@ import numpy as np
 
 from pairloom.checks import check_choice
 from pairloom.engines.fused import BLOCK_BYTES
+from pairloom.engines.reference import limited
 from pairloom.engines.sparse import Rows, center_of, csr
 from pairloom.engines.sparse_kernels import SIGMA, SQUARE, A, B
 from pairloom.features import FeatureMap, Identity
@@ -228,7 +229,4 @@ def lazy_model(state: State, averaging: bool) -> LazyModel:
 
 def descend(w: Array, v: Array, row: Row, rate: float, bound: float) -> Array:
     """The specification of a step: project(soft(keep w - rate v, threshold))."""
-    u = row.keep * w - rate * v
-    u = np.sign(u) * np.maximum(0.0, np.abs(u) - row.threshold)
-    norm = np.sqrt(u @ u)
-    return u if norm <= bound else np.asarray(u * (bound / norm))
+    return limited(row.keep * w - rate * v, row.threshold, bound)

@@ -119,8 +119,9 @@ class Lazy:
 class State:
     """The state of one pass: copy it, store it, and learning goes on as if nothing had happened.
 
-    ``w`` and ``w_bar`` have one row per model of the pairs (one row but for more than two classes). ``lazy`` is there
-    once CSR rows were learned without a dense feature map.
+    ``w`` and ``w_bar`` have one row per model of the pairs (one row but for more than two classes). ``totals`` (models,
+    2): weight of the rows so far that are not, and that are, of the class of each model; empty unless the weights of
+    pairs are sums. ``lazy`` is there once CSR rows were learned without a dense feature map.
     """
 
     phi: Any
@@ -131,6 +132,7 @@ class State:
     recent: Recent
     t: int = 0
     tally: Array = field(default_factory=lambda: np.zeros(6))
+    totals: Array = field(default_factory=lambda: np.zeros((0, 2)))
     lazy: Lazy | None = None
 
 

@@ -22,6 +22,8 @@ class Schedule(ABC):
     """Step sizes eta_t. t counts every example received, also those without a partner."""
 
     name: ClassVar[str]
+    sequential: ClassVar[bool] = False
+    """Whether w moves after each partner of an example, and not once for all of them."""
 
     eta: float
 
@@ -92,7 +94,32 @@ class Horizon(Schedule):
         return constant(t, self.eta / np.sqrt(self.horizon))
 
 
+@dataclass(frozen=True)
+class PassiveAggressive(Constant):
+    """As far as a pair's hinge loss needs, at most eta p_j; the partners of an example one after the other.
+
+    With u = a_j (z - B_j), in the order of the slots: w <- w + tau u, tau = min(eta p_j, max(0, 1 - <w, u>) / ||u||^2).
+    Where tau is not cut the pair has no loss right after. The penalty shrinks w before the first pair; its threshold
+    and ball come after the last.
+
+    Reference: Crammer et al., Online Passive-Aggressive Algorithms, JMLR 2006, with eta = C.
+    """
+
+    name = "passive-aggressive"
+    sequential = True
+
+
 SCHEDULES: dict[str, type[Schedule]] = {s.name: s for s in (Constant, Sqrt, Polynomial, Horizon)}
+
+
+def schedule_named(name: str, eta: float, horizon: int | None = None) -> Schedule:
+    """The schedule that a system's parameters describe.
+
+    >>> schedule_named("sqrt", 0.5)
+    Sqrt(eta=0.5)
+    """
+    check_choice("schedule", name, SCHEDULES)
+    return Horizon(eta, 0 if horizon is None else horizon) if name == Horizon.name else SCHEDULES[name](eta)
 
 
 @dataclass(frozen=True)
@@ -183,6 +210,19 @@ class Ball(Penalty):
 
     def at(self, eta: Array) -> tuple[Array, Array, Array]:
         return constant(eta, 1.0), eta, constant(eta, 0.0)
+
+
+def l2_or_ball(alpha: float, radius: float | None) -> Penalty:
+    """The penalty of a system that shrinks w or keeps it in a ball.
+
+    >>> l2_or_ball(0.1, None), l2_or_ball(0.0, 2.0)
+    (L2(alpha=0.1, form='explicit'), Ball(radius=2.0))
+    """
+    if radius is None:
+        return L2(alpha)
+    if alpha != 0:
+        raise ValueError(f"alpha shrinks w and radius bounds it: set one of them; got alpha={alpha}, radius={radius}")
+    return Ball(radius)
 
 
 def averaging_rate(average: Average, t: Array) -> Array:

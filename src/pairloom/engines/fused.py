@@ -14,7 +14,7 @@ from pairloom.losses import loss_slope, loss_value
 from pairloom.memory import Plan
 from pairloom.pairs import pair_offset, pair_sign
 from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
-from pairloom.steps import averaging_rate
+from pairloom.steps import averaging_rate, constant
 from pairloom.typing import Array
 
 if TYPE_CHECKING:
@@ -55,12 +55,26 @@ def learn_block(learner: "Learner", state: State, Z: Array, batch: Batch, plan: 
         Z, batch.y, batch.weight, batch.query, step_table(learner, t, batch.weight), learner.penalty.bound,
         averaging_rate(learner.average, t), learner.average != "last",
         learner.loss.code, bool(np.isfinite(learner.loss.smoothness)),
-        pairs.code, pairs.models, memory.weighting == "class", memory.joint,
-        plan.start, plan.slot, plan.blend, plan.mass,
+        learner.step.sequential, pairs.code, pairs.models, memory.weighting != "history", memory.joint,
+        gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
         state.w, state.w_bar, slots.points, slots.labels, slots.queries, slots.mass, state.tally, scores,
     )  # fmt: skip
     state.t += n
     return scores
+
+
+def gains(learner: "Learner", state: State, batch: Batch) -> Array:
+    """What each row's pair weights add up to, for each model: 1, or the weight of the rows before on its other side."""
+    n, k = len(batch), len(state.w)
+    if learner.memory.weighting != "sum":
+        return constant(np.empty((n, k)), 1.0)
+    own = batch.y[:, None] == learner.pairs.models
+    totals = np.empty((n + 1, k, 2))
+    totals[0], totals[1:, :, 0], totals[1:, :, 1] = state.totals, ~own, own
+    totals[1:] *= batch.weight[:, None, None]
+    np.cumsum(totals, axis=0, out=totals)  # one after the other, so that the cut into blocks does not show
+    state.totals = totals[-1].copy()
+    return np.where(own, totals[:-1, :, 0], totals[:-1, :, 1])
 
 
 def step_table(learner: "Learner", t: Array, weight: Array) -> Array:
@@ -76,8 +90,8 @@ def step_table(learner: "Learner", t: Array, weight: Array) -> Array:
 @compiled
 def learn(
     Z: Array, y: Array, weight: Array, query: Array, steps: Array, bound: float, rho: Array, averaging: bool,
-    loss: int, smooth: bool, pairs: int, models: Array, by_class: bool, joint: bool,
-    start: Array, slot: Array, blend: Array, new_mass: Array,
+    loss: int, smooth: bool, sequential: bool, pairs: int, models: Array, by_class: bool, joint: bool,
+    gain: Array, start: Array, slot: Array, blend: Array, new_mass: Array,
     w: Array, w_bar: Array, points: Array, labels: Array, queries: Array, mass: Array, tally: Array, scores: Array,
 ) -> None:  # fmt: skip
     """``reference.step`` over the rows of a block, with the memory's events already planned."""
@@ -90,9 +104,14 @@ def learn(
             s = dot(w[k], z)
             scores[i, k] = dot(w_bar[k], z) if averaging else s
             count = find_partners(
-                pairs, models[k], by_class, joint, y[i], query[i], labels, queries, mass, partners, p
+                pairs, models[k], by_class, joint, gain[i, k], y[i], query[i], labels, queries, mass, partners, p
             )  # fmt: skip
-            if count >= 0:
+            if count >= 0 and sequential:
+                sweep(
+                    w[k], z, y[i], weight[i], steps[:, i], bound, pairs, models[k],
+                    points, labels, partners[:count], p, tally,
+                )  # fmt: skip
+            elif count >= 0:
                 descend(
                     w[k], s, v, z, y[i], weight[i], steps[:, i], bound, loss, smooth, pairs, models[k],
                     points, labels, partners[:count], p, q, tally,
@@ -113,7 +132,7 @@ def learn(
 
 @compiled
 def find_partners(
-    pairs: int, model: float, by_class: bool, joint: bool, y: float, query: int,
+    pairs: int, model: float, by_class: bool, joint: bool, gain: float, y: float, query: int,
     labels: Array, queries: Array, mass: Array, partners: Array, p: Array,
 ) -> int:  # fmt: skip
     """``reference.paired``: fills partners and p; -1 where there is nothing to learn from."""
@@ -130,7 +149,7 @@ def find_partners(
     if total == 0 or (count == 0 and not joint):
         return -1
     for k in range(count):
-        p[k] /= total
+        p[k] = gain * (p[k] / total)
     return count
 
 
@@ -162,6 +181,52 @@ def descend(
             tally[STEPS] += weight
             tally[PAIRS] += partners.shape[0]
             tally[LOSS] += weight * g
+
+
+@compiled
+def sweep(
+    w: Array, z: Array, y: float, weight: float, steps: Array, bound: float, pairs: int, model: float,
+    points: Array, labels: Array, partners: Array, p: Array, tally: Array,
+) -> None:  # fmt: skip
+    """``reference.sweep``."""
+    kind = w.dtype.type
+    keep = kind(max(0.0, steps[0]))
+    if keep != 1:
+        for c in range(w.shape[0]):
+            w[c] *= keep
+    g = 0.0
+    for k in range(partners.shape[0]):
+        point = points[partners[k]]
+        a = pair_sign(pairs, y, labels[partners[k]], model)
+        along, square = kind(0), kind(0)
+        for c in range(w.shape[0]):
+            d = z[c] - point[c]
+            along += w[c] * d
+            square += d * d
+        gap = 1.0 - a * along
+        tau = aggressive_step(gap, float(square), steps[1] * p[k], tally)
+        if gap < np.inf:
+            g += p[k] * max(0.0, gap)
+        if tau > 0:
+            by = kind(a * tau)
+            for c in range(w.shape[0]):
+                w[c] += by * (z[c] - point[c])
+    limit(w, steps[2], bound)
+    tally[STEPS] += weight
+    tally[PAIRS] += partners.shape[0]
+    tally[LOSS] += weight * g
+
+
+@compiled
+def aggressive_step(gap: float, squared_norm: float, longest: float, tally: Array) -> float:
+    """tau of one pair; 0 if it has no loss or cannot move w, or if the step overflows."""
+    if gap <= 0 or squared_norm == 0:
+        return 0.0
+    tau = min(longest, gap / squared_norm)
+    if not (gap < np.inf and is_safe(tau, squared_norm)):
+        tally[SKIPPED] += 1
+        return 0.0
+    return tau
 
 
 @compiled
@@ -232,6 +297,13 @@ def apply_step(w: Array, v: Array, keep: float, rate: float, threshold: float, b
     a, c = kind(keep), kind(rate)
     for i in range(w.shape[0]):
         w[i] = a * w[i] - c * v[i]
+    limit(w, threshold, bound)
+
+
+@compiled
+def limit(w: Array, threshold: float, bound: float) -> None:
+    """``reference.limited``."""
+    kind = w.dtype.type
     if threshold > 0:
         s = kind(threshold)
         for i in range(w.shape[0]):

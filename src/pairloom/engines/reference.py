@@ -4,7 +4,7 @@
     delta_j = <w, z> - <w, B_j>,  m_j = a_j delta_j + b_j,  p_j = mass_j / total     for the partners j of y_t
     g = sum_j p_j l(m_j)
     v = sum_j p_j a_j l'(m_j) (z - B_j)
-    w <- keep w - rate v, then the penalty's threshold and ball
+    w <- keep w - rate v, then the penalty's threshold and ball (``sweep``: pair by pair)
     the memory takes in (z, y_t)
 
 Every other engine is tested against this one. Do not make it fast.
@@ -48,19 +48,30 @@ def step(learner: "Learner", state: State, row: Batch) -> Array:
     scores = (state.w if learner.average == "last" else state.w_bar) @ z
 
     for k in range(len(state.w)):
-        descend(learner, state, k, example)
+        learn_pairs(learner, state, k, example)
     rho = averaging_rate(learner.average, np.asarray(state.t))
     state.w_bar += rho * (state.w - state.w_bar)
 
     learner.memory.observe(state.memory, example)
+    if learner.memory.weighting == "sum":
+        for k, model in enumerate(learner.pairs.models):
+            state.totals[k, int(example.y == model)] += example.weight
     return np.asarray(scores)
 
 
-def descend(learner: "Learner", state: State, k: int, example: Example) -> None:
-    """One gradient step of model k on the weighted pair loss of the newest example."""
-    partners, weights = paired(learner.memory, learner.pairs, state.memory.slots, example, learner.pairs.models[k])
-    if weights is None:
+def learn_pairs(learner: "Learner", state: State, k: int, example: Example) -> None:
+    """What model k learns from the pairs of the newest example."""
+    model = learner.pairs.models[k]
+    partners, p = paired(learner.memory, learner.pairs, state.memory.slots, example, model)
+    if p is None:
         return
+    if learner.memory.weighting == "sum":
+        p = p * state.totals[k, int(example.y != model)]
+    (sweep if learner.step.sequential else descend)(learner, state, k, example, partners, p)
+
+
+def descend(learner: "Learner", state: State, k: int, example: Example, partners: Array, weights: Array) -> None:
+    """One gradient step of model k on the weighted pair loss of the newest example."""
     eta = learner.step.at(np.asarray(state.t)) * example.weight
     parts, part = 1, 0
     while part < parts:
@@ -77,15 +88,43 @@ def descend(learner: "Learner", state: State, k: int, example: Example) -> None:
         rate = guard(rate, curvature, g + squared_norm, state.tally)
         if rate == 0:
             return
-        u = keep * state.w[k] - rate * v
-        u = np.sign(u) * np.maximum(0.0, np.abs(u) - threshold)
-        norm = np.sqrt(u @ u)
-        state.w[k] = u if norm <= learner.penalty.bound else u * (learner.penalty.bound / norm)
+        state.w[k] = limited(keep * state.w[k] - rate * v, threshold, learner.penalty.bound)
         part += 1
         if part == 1:
             state.tally[STEPS] += example.weight
             state.tally[PAIRS] += len(partners)
             state.tally[LOSS] += example.weight * g
+
+
+def sweep(learner: "Learner", state: State, k: int, example: Example, partners: Array, p: Array) -> None:
+    """A passive-aggressive step of model k for each pair of the newest example, in the order of the slots."""
+    slots, g = state.memory.slots, 0.0
+    eta = learner.step.at(np.asarray(state.t)) * example.weight
+    keep, rate, threshold = map(float, learner.penalty.at(eta))
+    w = max(0.0, keep) * state.w[k]
+    signs = learner.pairs.sign(example.y, slots.labels[partners], learner.pairs.models[k])
+    for j, a, p_j in zip(partners, signs, p.tolist(), strict=True):
+        u = a * (example.z - slots.points[j])
+        squared_norm, gap = float(u @ u), 1.0 - float(w @ u)
+        g += p_j * max(0.0, gap) if gap < np.inf else 0.0
+        if gap <= 0 or squared_norm == 0:
+            continue
+        tau = min(rate * p_j, gap / squared_norm)
+        if gap < np.inf and is_safe(tau, squared_norm):
+            w = w + tau * u
+        else:
+            state.tally[SKIPPED] += 1
+    state.w[k] = limited(w, threshold, learner.penalty.bound)
+    state.tally[STEPS] += example.weight
+    state.tally[PAIRS] += len(partners)
+    state.tally[LOSS] += example.weight * g
+
+
+def limited(w: Array, threshold: float, bound: float) -> Array:
+    """The end of a step: the penalty's soft threshold and ball."""
+    w = np.sign(w) * np.maximum(0.0, np.abs(w) - threshold)
+    norm = np.sqrt(w @ w)
+    return w if norm <= bound else np.asarray(w * (bound / norm))
 
 
 def is_safe(rate: float, size: float) -> bool:
@@ -113,7 +152,7 @@ def paired(memory: Memory, pairs: Pairs, slots: Slots, example: Example, model: 
     sign = pairs.sign(example.y, slots.labels, model)
     partners = np.flatnonzero((slots.mass > 0) & (sign != 0) & (slots.queries == example.query))
     mass = slots.mass[partners]
-    total = mass.sum() if memory.weighting == "class" else slots.mass.sum()
+    total = slots.mass.sum() if memory.weighting == "history" else mass.sum()
     # Where classes share slots, a row without a partner still shrinks the weights.
     if total == 0 or (len(partners) == 0 and not memory.joint):
         return partners, None

@@ -122,8 +122,8 @@ def learn_block(learner: "Learner", state: State, batch: Batch, plan: Plan, scor
         fused.step_table(learner, t, batch.weight), learner.penalty.bound,
         averaging_rate(learner.average, t), learner.average != "last",
         learner.loss.code, bool(np.isfinite(learner.loss.smoothness)),
-        pairs.code, pairs.models, memory.weighting == "class", memory.joint,
-        plan.start, plan.slot, plan.blend, plan.mass, center_of(state),
+        learner.step.sequential, pairs.code, pairs.models, memory.weighting != "history", memory.joint,
+        fused.gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass, center_of(state),
         lazy.w_hat, lazy.u_hat, lazy.factors, lazy.columns, lazy.values, lazy.counts, lazy.stale,
         slots.labels, slots.queries, slots.mass, state.tally, scores,
     )  # fmt: skip

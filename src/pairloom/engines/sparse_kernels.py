@@ -10,7 +10,7 @@ nu = <u_hat, m> carried along; pairs do not see it.
 import numpy as np
 
 from pairloom.compiled import compiled, dot
-from pairloom.engines.fused import SKIP, SPLIT, find_partners, safe_length
+from pairloom.engines.fused import SKIP, SPLIT, aggressive_step, find_partners, safe_length
 from pairloom.losses import loss_slope, loss_value
 from pairloom.pairs import pair_offset, pair_sign
 from pairloom.state import LOSS, PAIRS, STEPS
@@ -29,7 +29,8 @@ CANCEL = 16.0
 @compiled
 def learn_rows(
     data: Array, indices: Array, indptr: Array, y: Array, weight: Array, query: Array, steps: Array, bound: float,
-    rho: Array, averaging: bool, loss: int, smooth: bool, pairs: int, models: Array, by_class: bool, joint: bool,
+    rho: Array, averaging: bool, loss: int, smooth: bool, sequential: bool,
+    pairs: int, models: Array, by_class: bool, joint: bool, gain: Array,
     start: Array, slot: Array, blend: Array, new_mass: Array, center: Array,
     w_hat: Array, u_hat: Array, factors: Array, columns: Array, values: Array, counts: Array, stale: Array,
     labels: Array, queries: Array, mass: Array, tally: Array, scores: Array,
@@ -48,9 +49,14 @@ def learn_rows(
             if averaging:
                 scores[i, k] = f[A] * (s - f[MU]) + f[B] * (gather(u, cols, vals) - f[NU])
             count = find_partners(
-                pairs, models[k], by_class, joint, y[i], query[i], labels, queries, mass, partners, p
+                pairs, models[k], by_class, joint, gain[i, k], y[i], query[i], labels, queries, mass, partners, p
             )  # fmt: skip
-            if count >= 0:
+            if count >= 0 and sequential:
+                sweep_rows(
+                    w, u, f, center, cols, vals, y[i], weight[i], steps[:, i], bound, pairs, models[k],
+                    columns, values, counts, labels, partners[:count], p, q, scratch, touched, v, tally,
+                )  # fmt: skip
+            elif count >= 0:
                 descend_rows(
                     w, u, f, center, s, cols, vals, y[i], weight[i], steps[:, i], bound, loss, smooth, pairs,
                     models[k], columns, values, counts, labels, partners[:count], p, q, scratch, touched, v, tally,
@@ -133,6 +139,35 @@ def descend_rows(
 
 
 @compiled
+def sweep_rows(
+    w: Array, u: Array, f: Array, center: Array, cols: Array, vals: Array, y: float, weight: float,
+    steps: Array, bound: float, pairs: int, model: float,
+    columns: Array, values: Array, counts: Array, labels: Array, partners: Array, p: Array, q: Array,
+    scratch: Array, touched: Array, v: Array, tally: Array,
+) -> None:  # fmt: skip
+    """``fused.sweep``; each difference a_j (z - B_j) has the entries v in the columns ``touched``."""
+    bounded = bound < np.inf
+    move_rows(w, u, f, center, touched[:0], v[:0], 0.0, max(0.0, steps[0]), 0.0, bounded)
+    g = 0.0
+    for k in range(partners.shape[0]):
+        q[0] = -pair_sign(pairs, y, labels[partners[k]], model)
+        n = combine_rows(scratch, touched, v, cols, vals, columns, values, counts, partners[k : k + 1], q)
+        square = 0.0
+        for e in range(n):
+            square += v[e] * v[e]
+        gap = 1.0 - f[SIGMA] * gather(w, touched[:n], v[:n])
+        tau = aggressive_step(gap, square, steps[1] * p[k], tally)
+        if gap < np.inf:
+            g += p[k] * max(0.0, gap)
+        if tau > 0:
+            move_rows(w, u, f, center, touched[:n], v[:n], square, 1.0, -tau, bounded)
+    limit_rows(w, u, f, center, steps[2], bound)
+    tally[STEPS] += weight
+    tally[PAIRS] += partners.shape[0]
+    tally[LOSS] += weight * g
+
+
+@compiled
 def row_losses(
     loss: int, pairs: int, model: float, y: float, sigma: float, s: float, w: Array,
     columns: Array, values: Array, counts: Array, labels: Array, partners: Array, p: Array, q: Array,
@@ -194,7 +229,17 @@ def step_rows(
     keep: float, rate: float, threshold: float, bound: float,
 ) -> None:  # fmt: skip
     """``fused.apply_step``; w_bar stays where it is."""
-    if bound < np.inf:
+    move_rows(w, u, f, center, touched, v, squared_norm, keep, rate, bound < np.inf)
+    limit_rows(w, u, f, center, threshold, bound)
+
+
+@compiled
+def move_rows(
+    w: Array, u: Array, f: Array, center: Array, touched: Array, v: Array, squared_norm: float,
+    keep: float, rate: float, bounded: bool,
+) -> None:  # fmt: skip
+    """w <- keep w - rate v."""
+    if bounded:
         along = f[SIGMA] * gather(w, touched, v)
         f[SQUARE] = keep * keep * f[SQUARE] - 2.0 * keep * rate * along + rate * rate * squared_norm
     f[SIGMA] *= keep
@@ -209,6 +254,11 @@ def step_rows(
         shift = gather(center, touched, v)
         f[MU] += by * shift
         f[NU] += back * shift
+
+
+@compiled
+def limit_rows(w: Array, u: Array, f: Array, center: Array, threshold: float, bound: float) -> None:
+    """``fused.limit``."""
     if threshold > 0:
         fold(w, u, f)
         for c in range(w.shape[0]):

@@ -15,7 +15,7 @@ from pairloom.checks import check_choice
 from pairloom.typing import Array
 
 Space = Literal["features", "input"]
-Normalization = Literal["class", "history"]
+Normalization = Literal["class", "history", "sum"]
 By = Literal["class", "joint"]
 
 
@@ -82,7 +82,8 @@ class Memory(ABC):
     """A rule that keeps a bounded set of past examples.
 
     The weight of partner j is p_j = mass_j / total, where total is the mass of all partners (``weighting`` "class")
-    or of all slots ("history").
+    or of all slots ("history"). "sum" is "class" times the weight of all rows so far that would make a pair: the
+    partners then stand for a sum over the history, not a mean.
     """
 
     @property
@@ -132,12 +133,23 @@ class Memory(ABC):
 
 @dataclass(frozen=True)
 class Grouped(Memory):
-    """A memory of each "class" for itself, with weights relative to the paired class; or one for all ("joint")."""
+    """A memory of each "class" for itself, or one for all ("joint").
+
+    ``normalization`` None: weights relative to the paired class, or to the whole history if joint.
+    """
 
     by: By = field(default="class", kw_only=True)
+    normalization: Normalization | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         check_choice("by", self.by, By)
+        if self.normalization is not None:
+            check_choice("normalization", self.normalization, Normalization)
+        if self.by == "class" and self.normalization == "history":
+            raise ValueError(
+                "a memory of each class does not know the classes' shares of the history: use by='joint', or "
+                "normalization='class' or 'sum'"
+            )
 
     @property
     def joint(self) -> bool:
@@ -145,4 +157,4 @@ class Grouped(Memory):
 
     @property
     def weighting(self) -> Normalization:
-        return "history" if self.joint else "class"
+        return self.normalization or ("history" if self.joint else "class")

@@ -27,6 +27,7 @@ class WholeHistory(Grouped):
     ----------
     max_rows : rows it can take, in all.
     by : weights relative to the paired "class", or to all rows ("joint").
+    normalization : "sum" for sums over the history in place of means; by default as ``by`` says.
 
     Cost: ``max_rows`` slots, taken at the start; O(t D) flops for row t.
 

@@ -30,6 +30,7 @@ class Reservoir(Grouped):
     ----------
     size : examples kept, of each class or in all.
     by : one sample per "class", or one for all ("joint").
+    normalization : "sum" for sums over the history in place of means; by default as ``by`` says.
 
     With weights, W their total so far: a row is kept with probability a = min(1, size w / W), and its mass is its
     weight over the probability that it is still there, up to a common factor (Horvitz and Thompson). So a row of

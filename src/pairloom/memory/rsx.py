@@ -38,6 +38,7 @@ class RSx(Grouped):
     size : number of draws, in all or of each class; the theory asks for about sqrt(T).
     by : one sample for all rows ("joint", the publication: pairs of equal labels teach nothing, but count in the
         divisor), or one per "class".
+    normalization : "sum" for sums over the history in place of means; by default as ``by`` says.
 
     With weights, W their total so far: a draw takes the row with probability w / W. While all rows fit, masses are
     weights. So a row of weight k stands for k equal rows.

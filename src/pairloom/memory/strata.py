@@ -59,7 +59,8 @@ class Strata(Memory):
     centroid_step : a number in (0, 1], or "mean" for 1 / n_j.
     by : one clustering per "class", or one for all ("joint", the printed algorithm).
     cluster_in : cluster phi(x) ("features", the paper) or x ("input": d instead of D numbers per centre).
-    normalization : weights n_j / N of the paired class ("class"), or n_j / (t - 1) ("history", the printed algorithm).
+    normalization : weights n_j / N of the paired class ("class"), n_j / (t - 1) ("history", the printed algorithm), or
+        n_j ("sum").
     allocation : one representative for each stratum ("equal", the paper), or ``slots`` of them in all, more where
         n_j sigma_j is large ("neyman"), sigma_j^2 = scatter_j / n_j; shared out anew every 256 examples of the
         clustering. "fifo" then keeps the newest members of a stratum; "reservoir" independent draws, and the variance
@@ -92,7 +93,7 @@ class Strata(Memory):
         check_choice("strata", self.by, By)
         check_choice("cluster_in", self.cluster_in, Space)
         check_choice("normalization", self.normalization, Normalization)
-        if self.by == "joint" and self.normalization == "class":
+        if self.by == "joint" and self.normalization != "history":
             raise ValueError(
                 "joint strata mix the classes, so their weights are shares of the whole history: "
                 "use normalization='history', or strata per class"
