@@ -3,7 +3,10 @@
 from pairloom.systems.exact_auc import ExactAUC
 from pairloom.systems.fourier_sgd import FourierSGD
 from pairloom.systems.fpogd import FPOGD
+from pairloom.systems.oam import OAM
+from pairloom.systems.ogd import OGD
+from pairloom.systems.olp import OLP
 from pairloom.systems.solam import SOLAM
 from pairloom.systems.spam import SPAM
 
-__all__ = ["FPOGD", "SOLAM", "SPAM", "ExactAUC", "FourierSGD"]
+__all__ = ["FPOGD", "OAM", "OGD", "OLP", "SOLAM", "SPAM", "ExactAUC", "FourierSGD"]

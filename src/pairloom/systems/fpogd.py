@@ -18,7 +18,7 @@ from pairloom.memory.base import By, Normalization, Space
 from pairloom.memory.strata import Representative, StrataState
 from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import OppositeClass
-from pairloom.steps import L2, SCHEDULES, Average, Form
+from pairloom.steps import L2, Average, Form, schedule_named
 from pairloom.typing import Array
 
 Kernels = Literal["gaussian", "laplace", "cauchy", "matern32", "matern52", "linear"]
@@ -52,7 +52,7 @@ class FPOGD(PairwiseClassifier):
     centroid_step : step of the strata's centres: a number in (0, 1], or "mean".
     cluster_in : space of the strata: "features" (the paper) or "input" (cheaper, and as good).
     strata : one clustering per "class", or "joint".
-    normalization : weights relative to the paired "class" or to the whole "history".
+    normalization : weights relative to the paired "class" or to the whole "history", or counts ("sum").
     average : the iterate that scores: "last" (the paper), "mean" or "poly".
     scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
     horizon : expected length of the stream, for ``n_components="auto"``.
@@ -150,7 +150,6 @@ class FPOGD(PairwiseClassifier):
 
     def _make_learner(self, n_classes: int, seed: int | None) -> Learner:
         check_choice("loss", self.loss, LOSSES)
-        check_choice("schedule", self.schedule, SCHEDULES)
         return Learner(
             features=feature_map(self.features, self.kernel, self.gamma, self._n_components(), self.scale),
             pairs=OppositeClass(n_classes),
@@ -164,7 +163,7 @@ class FPOGD(PairwiseClassifier):
                 cluster_in=self.cluster_in,
                 normalization=self.normalization,
             ),
-            step=SCHEDULES[self.schedule](self.eta),
+            step=schedule_named(self.schedule, self.eta, self.horizon),
             penalty=L2(self.alpha, self.l2),
             average=self.average,
             dtype=self.dtype,

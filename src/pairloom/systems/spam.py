@@ -19,7 +19,7 @@ from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import OppositeClass
 from pairloom.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.state import LOSS, STEPS, LazyModel, State
-from pairloom.steps import SCHEDULES, Average, ElasticNet, Penalty
+from pairloom.steps import Average, ElasticNet, Penalty, schedule_named
 from pairloom.typing import Array
 
 Means = Literal["running", "full"]
@@ -102,12 +102,11 @@ class SPAM(PairwiseClassifier):
         return Card("Natole et al. 2018", "D", "D", scheme="offline" if self.means == "full" else "online")
 
     def _make_learner(self, n_classes: int, seed: int | None) -> RuleLearner:
-        check_choice("schedule", self.schedule, SCHEDULES)
         return RuleLearner(
             rule=ClassMeans(self.means),
             features=linear_map(self.features, self.scale),
             pairs=OppositeClass(n_classes),
-            step=SCHEDULES[self.schedule](self.eta),
+            step=schedule_named(self.schedule, self.eta),
             penalty=ElasticNet(self.alpha, self.l1),
             average=self.average,
             dtype=self.dtype,
