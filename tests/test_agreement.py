@@ -11,6 +11,7 @@ from pairloom import (
     L2,
     Ball,
     Cauchy,
+    ClassDifference,
     Difference,
     ElasticNet,
     Gaussian,
@@ -68,6 +69,8 @@ MEMORIES = {
     "joint history": WholeHistory(600, by="joint"),
 }
 
+DIFFERENCES = ("difference", "class difference", "three class difference")
+
 OPTIONS = {
     "stream": list(STREAMS),
     "features": list(FEATURES),
@@ -81,7 +84,7 @@ OPTIONS = {
     "by": ["class", "joint"],
     "cluster_in": ["features", "input"],
     "normalization": ["class", "history", "sum"],
-    "pairs": ["opposite", "opposite", "opposite", "three classes", "order", "difference"],
+    "pairs": ["opposite", "opposite", "opposite", "three classes", "order", *DIFFERENCES],
     "weights": ["none", "none", "fractions", "counts"],
     "groups": [None, None, None, 3],
     "schedule": [Constant, Sqrt, Polynomial, partial(Horizon, horizon=100), PassiveAggressive],
@@ -96,6 +99,8 @@ PAIRS = {
     "three classes": OppositeClass(3),
     "order": Order(),
     "difference": Difference(),
+    "class difference": ClassDifference(),
+    "three class difference": ClassDifference(3),
 }
 
 
@@ -105,16 +110,18 @@ def valid(config):
         return False
     if config["schedule"] is PassiveAggressive and config["loss"] != "hinge":
         return False
-    if config["pairs"] == "difference" and config["loss"] != "square":
+    if config["pairs"] in DIFFERENCES and config["loss"] != "square":
         return False
     if config["allocation"] == "neyman" and config["representative"] == "centroid":
         return False
     memory = make_memory(config)
-    return (memory.joint and memory.weighting != "sum") or config["pairs"] not in ("order", "difference")
+    if memory.weighting == "sum":
+        return config["pairs"] in ("opposite", "three classes")
+    return memory.joint or config["pairs"] not in ("order", "difference")
 
 
 def labels_for(pairs, X, y):
-    if pairs == "opposite":
+    if pairs in ("opposite", "class difference"):
         return y
     score = np.square(X).sum(axis=1) + X[:, 0]
     return np.digitize(score, np.quantile(score, [0.5, 0.8])).astype(float) if pairs != "difference" else score / 10

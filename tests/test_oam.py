@@ -212,7 +212,7 @@ def test_steps_that_overflow_are_skipped_and_reported():
         (lambda: Learner(step=PassiveAggressive(0.1)), r"PassiveAggressive steps end .*: use loss=Hinge\(\)"),
         (
             lambda: Learner(pairs=Order(), memory=Reservoir(by="joint", normalization="sum")),
-            "Order pairs have no class",
+            r"counts the rows of the other class: use pairs=OppositeClass\(\)",
         ),
         (
             lambda: Reservoir(normalization="history"),

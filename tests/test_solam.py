@@ -51,7 +51,7 @@ def test_steps_follow_the_finite_differences_of_the_saddle(label):
 def test_projections_hold_whatever_the_step():
     X, y = make_stream("random", 500, 4)
     model, truth = (
-        SOLAM(eta=1000.0, radius=0.5, average="last", dtype="float64", engine=e).fit(X, y) for e in ("auto", "reference")
+        SOLAM(eta=1e3, radius=0.5, average="last", dtype="float64", engine=e).fit(X, y) for e in ("auto", "reference")
     )
     kept = model.learner_.state.memory
     np.testing.assert_allclose(kept.point, truth.learner_.state.memory.point, rtol=1e-9)

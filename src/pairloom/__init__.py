@@ -16,7 +16,7 @@ from pairloom.learner import Learner
 from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
 from pairloom.onepass import StabilityWarning
-from pairloom.pairs import Difference, OppositeClass, Order
+from pairloom.pairs import ClassDifference, Difference, OppositeClass, Order
 from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ __all__ = [
     "L2",
     "Ball",
     "Cauchy",
+    "ClassDifference",
     "Constant",
     "Difference",
     "ElasticNet",

@@ -12,7 +12,7 @@ from pairloom.features.sparse import is_sparse
 from pairloom.losses import Hinge, Loss, Square
 from pairloom.memory import Memory, MemoryState, Strata
 from pairloom.onepass import Dtype, Engine, OnePass
-from pairloom.pairs import Difference, OppositeClass, Pairs
+from pairloom.pairs import ClassDifference, Difference, OppositeClass, Pairs
 from pairloom.randomness import fresh_seed
 from pairloom.state import Batch, Kept, State
 from pairloom.steps import L2, Average, Constant, Penalty, Schedule
@@ -76,10 +76,10 @@ class Learner(OnePass):
                 "have no classes: use a memory that mixes them, such as Latest('previous') or "
                 "Strata(by='joint', normalization='history')"
             )
-        if isinstance(self.pairs, Difference) and not isinstance(self.loss, Square):
-            raise ValueError("Difference pairs ask for an exact difference: use loss=Square()")
-        if self.memory.weighting == "sum" and self.pairs.n_groups == 0:
-            raise ValueError(f"{type(self.pairs).__name__} pairs have no classes whose rows normalization='sum' counts")
+        if isinstance(self.pairs, (Difference, ClassDifference)) and not isinstance(self.loss, Square):
+            raise ValueError(f"{type(self.pairs).__name__} pairs ask for an exact difference: use loss=Square()")
+        if self.memory.weighting == "sum" and type(self.pairs) is not OppositeClass:
+            raise ValueError("normalization='sum' counts the rows of the other class: use pairs=OppositeClass()")
         if self.step.sequential and not isinstance(self.loss, Hinge):
             raise ValueError(f"{type(self.step).__name__} steps end where the hinge loss does: use loss=Hinge()")
         if self.seed is None:

@@ -39,7 +39,7 @@ class Pairs(ABC):
     def sign(self, y: float, partners: Array, model: float) -> Array:
         """a of the pairs of an example labelled ``y`` with its partners; 0: the pair does not count."""
 
-    def offset(self, y: float, partners: Array) -> Array:
+    def offset(self, y: float, partners: Array, model: float) -> Array:
         """b."""
         return np.zeros(len(partners))
 
@@ -85,6 +85,25 @@ class OppositeClass(Pairs):
 
 
 @dataclass(frozen=True)
+class ClassDifference(OppositeClass):
+    """All pairs, also of one class; the scores should differ as the targets t do: +1 for the class of a model, -1 else.
+
+    a = 1 and b = 1 - (t - t'), so that (1 - m)^2 is the squared error of the difference.
+
+    >>> ClassDifference().offset(1.0, np.array([0.0, 1.0]), model=1.0)
+    array([-1.,  1.])
+    """
+
+    code = 3
+
+    def sign(self, y: float, partners: Array, model: float) -> Array:
+        return np.ones(len(partners))
+
+    def offset(self, y: float, partners: Array, model: float) -> Array:
+        return 1.0 - 2.0 * super().sign(y, partners, model)
+
+
+@dataclass(frozen=True)
 class Order(Pairs):
     """Pairs of different labels, graded or real; the larger label should score higher.
 
@@ -107,7 +126,7 @@ class Difference(Pairs):
 
     a = 1 and b = 1 - (y - y'), so that (1 - m)^2 is the squared error of the difference.
 
-    >>> Difference().offset(3.0, np.array([1.0]))
+    >>> Difference().offset(3.0, np.array([1.0]), model=0.0)
     array([-1.])
     """
 
@@ -119,7 +138,7 @@ class Difference(Pairs):
     def sign(self, y: float, partners: Array, model: float) -> Array:
         return np.ones(len(partners))
 
-    def offset(self, y: float, partners: Array) -> Array:
+    def offset(self, y: float, partners: Array, model: float) -> Array:
         return 1.0 - (y - partners)
 
 
@@ -142,6 +161,8 @@ def pair_sign(code: int, y: float, partner: float, model: float) -> float:
 
 
 @compiled
-def pair_offset(code: int, y: float, partner: float) -> float:
+def pair_offset(code: int, y: float, partner: float, model: float) -> float:
     """b of one pair, for the rule with this code."""
-    return 1.0 - (y - partner) if code == 2 else 0.0
+    if code == 2:
+        return 1.0 - (y - partner)
+    return 1.0 - 2.0 * pair_sign(0, y, partner, model) if code == 3 else 0.0

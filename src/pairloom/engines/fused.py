@@ -272,7 +272,7 @@ def pair_losses(
     for k in range(partners.shape[0]):
         label = labels[partners[k]]
         a = pair_sign(pairs, y, label, model)
-        margin = a * (s - q[k]) + pair_offset(pairs, y, label)
+        margin = a * (s - q[k]) + pair_offset(pairs, y, label, model)
         g += p[k] * loss_value(loss, margin)
         q[k] = -p[k] * a * loss_slope(loss, margin)
     return g

@@ -164,8 +164,9 @@ def gradient(
 ) -> tuple[float, Array]:
     """Loss g and gradient v of an example against its partners."""
     B, labels = slots.points[partners], slots.labels[partners]
-    a = learner.pairs.sign(example.y, labels, learner.pairs.models[k])
-    margin = a * (w @ example.z - B @ w) + learner.pairs.offset(example.y, labels)
+    model = learner.pairs.models[k]
+    a = learner.pairs.sign(example.y, labels, model)
+    margin = a * (w @ example.z - B @ w) + learner.pairs.offset(example.y, labels, model)
     g = float(p @ learner.loss.value(margin))
     q = p * a * learner.loss.derivative(margin)
     return g, q.sum() * example.z - q @ B

@@ -179,7 +179,7 @@ def row_losses(
         label = labels[j]
         a = pair_sign(pairs, y, label, model)
         delta = sigma * (s - gather(w, columns[j, : counts[j]], values[j, : counts[j]]))
-        margin = a * delta + pair_offset(pairs, y, label)
+        margin = a * delta + pair_offset(pairs, y, label, model)
         g += p[k] * loss_value(loss, margin)
         q[k] = -p[k] * a * loss_slope(loss, margin)
     return g

@@ -74,8 +74,14 @@ def contestants(ahead: Array, linear_eta: float, seed: int) -> dict[str, Classif
 
     ``linear_eta``: the step of linear FPOGD.
     """
-    kernel = {"gamma": "median", "n_components": N_COMPONENTS, "scale": "minmax"}
-    linear = {"kernel": "linear", "loss": "logistic", "eta": linear_eta, "scale": "standard", "average": "poly"}
+    kernel: dict[str, Any] = {"gamma": "median", "n_components": N_COMPONENTS, "scale": "minmax"}
+    linear: dict[str, Any] = {
+        "kernel": "linear",
+        "loss": "logistic",
+        "eta": linear_eta,
+        "scale": "standard",
+        "average": "poly",
+    }
     made: dict[str, Classifier] = {
         KERNEL: FPOGD(**kernel, average="poly", random_state=seed),
         LINEAR: FPOGD(**linear, random_state=seed),

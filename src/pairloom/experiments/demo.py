@@ -49,8 +49,8 @@ TITLE = "Ranking the rare class first, in one pass over the stream"
 CAPTION = f"""\
 Above: AUC of the last {WINDOW} rows, each scored before it was learned. Beside each line: AUC over the second half of \
 the stream. In grey: the other online systems.
-Middle: what FPOGD (kernel) remembers: at most 16 strata of each class, drawn by their share of it. Scale and width are \
-fixed anew at rows 256 and 1,024.
+Middle: what FPOGD (kernel) remembers: at most 16 strata of each class, drawn by their share of it. Scale and width \
+are fixed anew at rows 256 and 1,024.
 Below: AUC over the second half of every online system."""
 
 

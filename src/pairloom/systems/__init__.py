@@ -1,12 +1,14 @@
 """The systems of the literature, each a scikit-learn estimator."""
 
+from pairloom.systems.allpairs import AllPairs
 from pairloom.systems.exact_auc import ExactAUC
 from pairloom.systems.fourier_sgd import FourierSGD
 from pairloom.systems.fpogd import FPOGD
 from pairloom.systems.oam import OAM
 from pairloom.systems.ogd import OGD
 from pairloom.systems.olp import OLP
+from pairloom.systems.opauc import OPAUC
 from pairloom.systems.solam import SOLAM
 from pairloom.systems.spam import SPAM
 
-__all__ = ["FPOGD", "OAM", "OGD", "OLP", "SOLAM", "SPAM", "ExactAUC", "FourierSGD"]
+__all__ = ["FPOGD", "OAM", "OGD", "OLP", "OPAUC", "SOLAM", "SPAM", "AllPairs", "ExactAUC", "FourierSGD"]
