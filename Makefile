@@ -22,6 +22,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/sparse.py
+	$(BIN)/python benchmarks/systems.py
 
 soak: $(READY)
 	$(BIN)/python -m pytest -n 2 -m soak

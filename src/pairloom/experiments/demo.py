@@ -41,8 +41,9 @@ Bytes: all arrays that the model holds.
 Settings: with a kernel, {N_COMPONENTS} features, the median width and columns scaled onto [-1, 1]; FPOGD takes scale \
 and width from the rows it has seen (at rows 1, 4, 16, ..., 1,024, and learns these again: in the time), the baseline \
 from its first {AHEAD} rows before the stream begins. This scaling, better than standardising on digits for both, and \
-the baseline's averaged weights, better on both data sets, were chosen on these data. The linear learner standardises; \
-its loss was chosen on these data, its step is the longest of four that is stable."""
+the baseline's averaged weights, better on both data sets, were chosen on these data. Linear \
+FPOGD standardises; its loss was chosen on these data, its step is the longest of four that is stable. The other \
+systems: their own defaults, the same scaling and kernel, steps chosen on these data."""
 
 TITLE = "Ranking the rare class first, in one pass over the stream"
 

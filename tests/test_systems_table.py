@@ -1,0 +1,48 @@
+"""The table of systems: from the classes, in the terminal and in the readme."""
+
+import re
+from pathlib import Path
+
+from pairloom import systems
+from pairloom.experiments.systems import COLUMNS, MEASURED, lines, measure
+from tests.test_demo import pairloom_command
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def cells(table):
+    """The rows of a Markdown table, header first, rule left out."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()]
+    return [rows[0], *rows[2:]]
+
+
+def test_every_published_form_has_a_line():
+    names = [line.name for line in lines()]
+    assert len(names) == len(set(names))
+    for name in systems.__all__:
+        for suffix in getattr(systems, name).variants:
+            assert name + suffix in names
+
+
+def test_the_readmes_table_is_what_the_classes_say():
+    table = re.search(r"^\| system \|.*?\n\n", README.read_text(), re.MULTILINE | re.DOTALL)[0]
+    head, *rows = cells(table)
+    assert head == [*COLUMNS, *MEASURED]
+    assert [tuple(row[: len(COLUMNS)]) for row in rows] == [line.words for line in lines()]
+    assert all(float(row[-2].replace(",", "")) > 0 for row in rows)
+    assert all(int(row[-1].replace(",", "")) > 98_304 for row in rows)
+
+
+def test_measured_numbers_are_those_of_the_model():
+    model = systems.SPAM()
+    speed, nbytes = measure(model)
+    assert speed > 0
+    assert nbytes == model.nbytes_
+
+
+def test_the_command_prints_the_table_as_markdown(tmp_path):
+    done = pairloom_command("systems", "--markdown", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    head, *rows = cells(done.stdout)
+    assert head == [*COLUMNS, *MEASURED]
+    assert [row[0] for row in rows] == [line.name for line in lines()]
