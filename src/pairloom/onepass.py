@@ -140,9 +140,10 @@ class OnePass(ABC):
             self.state = self._initial(n_features, None)
             self.kept = Kept() if self.needs_data else None
 
-    # Not abstract: only offline learners look ahead.
-    def prepare(self, batch: Batch) -> None:  # noqa: B027
-        """Look at all rows before the first of them is learned."""
+    def prepare(self, batch: Batch) -> None:
+        """Look at all rows before the first of them is learned, if offline: fix the rules on data."""
+        self.state = self._initial(batch.X.shape[1], batch.X[:WARM_ROWS])
+        self.kept = None
 
     def learn(self, batch: Batch) -> None:
         """Learn valid rows, with replays while rules on data are not settled."""

@@ -13,7 +13,7 @@ from pairloom.engines.sparse import Rows, center_of, csr
 from pairloom.engines.sparse_kernels import SIGMA, SQUARE, A, B
 from pairloom.features import FeatureMap, Identity
 from pairloom.features.sparse import is_sparse
-from pairloom.onepass import WARM_ROWS, Dtype, Engine, OnePass
+from pairloom.onepass import Dtype, Engine, OnePass
 from pairloom.pairs import OppositeClass
 from pairloom.randomness import fresh_seed
 from pairloom.state import Batch, Kept, Lazy, LazyModel, State
@@ -134,8 +134,9 @@ class RuleLearner(OnePass):
 
     def prepare(self, batch: Batch) -> None:
         """Fix rules on data and the statistics of an offline rule, from all rows that will be learned."""
-        self.state = state = self._initial(batch.X.shape[1], batch.X[:WARM_ROWS])
-        self.kept = None
+        super().prepare(batch)
+        state = self.state
+        assert state is not None
         blocks = self._blocks(state, batch)
         self.rule.prepare(state, lambda: ((self._map(state, b), self._signs(b.y), b.weight) for b in blocks))
 

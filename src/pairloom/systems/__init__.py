@@ -1,5 +1,6 @@
 """The systems of the literature, each a scikit-learn estimator."""
 
+from pairloom.systems.adadsg import AdaDSG
 from pairloom.systems.allpairs import AllPairs
 from pairloom.systems.exact_auc import ExactAUC
 from pairloom.systems.fourier_sgd import FourierSGD
@@ -11,4 +12,4 @@ from pairloom.systems.opauc import OPAUC
 from pairloom.systems.solam import SOLAM
 from pairloom.systems.spam import SPAM
 
-__all__ = ["FPOGD", "OAM", "OGD", "OLP", "OPAUC", "SOLAM", "SPAM", "AllPairs", "ExactAUC", "FourierSGD"]
+__all__ = ["FPOGD", "OAM", "OGD", "OLP", "OPAUC", "SOLAM", "SPAM", "AdaDSG", "AllPairs", "ExactAUC", "FourierSGD"]

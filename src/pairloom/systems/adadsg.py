@@ -1,0 +1,309 @@
+"""AdaDSG: random pairs of nested subsets that grow, each learned to its own statistical accuracy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, Literal
+
+import numpy as np
+
+from pairloom.card import Card
+from pairloom.checks import check_choice, check_count, check_number
+from pairloom.classifier import PairwiseClassifier
+from pairloom.compiled import compiled, dot
+from pairloom.engines import reference
+from pairloom.engines.fused import BLOCK_BYTES, SKIP, apply_step, safe_length
+from pairloom.engines.sparse import Rows
+from pairloom.engines.sparse_kernels import SIGMA, gather, step_rows
+from pairloom.features import FeatureMap, Identity, linear_map
+from pairloom.features.scaling import Scaling
+from pairloom.features.sparse import is_sparse
+from pairloom.losses import LOSSES, Loss, Square, loss_slope, loss_value
+from pairloom.onepass import Dtype, Engine, OnePass
+from pairloom.pairs import OppositeClass
+from pairloom.randomness import fresh_seed
+from pairloom.rule import lazy_model
+from pairloom.state import LOSS, PAIRS, STEPS, Batch, Kept, State
+from pairloom.steps import Average, Constant, ElasticNet
+from pairloom.systems.fpogd import Losses
+from pairloom.typing import Array
+
+Accuracy = Literal["sqrt", "inverse", "constant"]
+
+POWERS: dict[str, float] = {"sqrt": -0.5, "inverse": -1.0, "constant": 0.0}
+
+
+class AdaDSG(PairwiseClassifier):
+    r"""Rank one class above the other by steps on random pairs, first of few rows and then of twice as many.
+
+    .. math::
+
+        w \leftarrow \mathrm{prox}\big(w - \eta\, \ell'(\langle w, z_i - z_j \rangle) (z_i - z_j)\big), \qquad
+        \Omega_n(w) = V_n \big(\tfrac{\alpha}{2} \|w\|^2 + \lambda_1 \|w\|_1\big)
+
+    i and j are drawn anew for each step from the positives and the negatives of the stage's n rows. These are the first
+    of one permutation of each class, so the subsets are nested and the classes keep their shares. A row of weight 2 is
+    drawn twice as often; so a pair counts as the product of its weights.
+
+    This is a reconstruction: the exponent of V_n, the constant of the penalty and the number of steps of a stage are
+    not confirmed. The code that was seen takes half the gradient of the square loss (its eta is twice this one) and
+    goes through two permutations in place of drawing with replacement.
+
+    Parameters
+    ----------
+    loss : "square", "hinge", "squared_hinge" or "logistic".
+    eta : step size.
+    alpha, l1 : weights of the penalty's two norms, for V_n = 1.
+    accuracy : V_n: "sqrt" (n^-1/2), "inverse" (1 / n) or "constant" (1, the code that was seen).
+    n_stages : stages; the first has a share of growth^(1 - n_stages) of each class, rounded up, the last all rows.
+    growth : how many times larger a stage is than the one before it; with 1 this is plain SGD on random pairs.
+    passes : steps of a stage, in units of its larger class.
+    features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
+    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+
+    It needs all rows at once: there is ``fit`` alone. Log-odds are fitted to scores of the rows that were learned.
+
+    Cost
+    ----
+    With growth 2, about 2 ``passes`` times the larger class in steps of O(D), and as many times two rows mapped; D
+    numbers besides the rows. CSR rows cost their entries, unless ``l1`` is above 0.
+
+    References
+    ----------
+    Gu, Huo and Huang, Scalable and Efficient Pairwise Learning to Achieve Statistical Accuracy, AAAI 2019.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.metrics import roc_auc_score
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AdaDSG(eta=0.001, scale="standard", random_state=0).fit(X[:400], y[:400])
+    >>> bool(roc_auc_score(y[400:], model.decision_function(X[400:])) > 0.98)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        loss: Losses = "square",
+        eta: float = 0.01,
+        alpha: float = 0.01,
+        l1: float = 0.0,
+        accuracy: Accuracy = "sqrt",
+        n_stages: int = 10,
+        growth: float = 2.0,
+        passes: int = 1,
+        features: FeatureMap | None = None,
+        scale: Scaling = None,
+        dtype: Dtype = "float32",
+        pos_label: Any = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        engine: Engine = "auto",
+    ) -> None:
+        self.loss = loss
+        self.eta = eta
+        self.alpha = alpha
+        self.l1 = l1
+        self.accuracy = accuracy
+        self.n_stages = n_stages
+        self.growth = growth
+        self.passes = passes
+        self.features = features
+        self.scale = scale
+        self.dtype = dtype
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.engine = engine
+
+    @property
+    def card(self) -> Card:
+        return Card("Gu et al. 2019", "D", "D", problem="general", scheme="offline")
+
+    def _make_learner(self, n_classes: int, seed: int | None) -> "StagedPairs":
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("accuracy", self.accuracy, Accuracy)
+        return StagedPairs(
+            features=linear_map(self.features, self.scale),
+            pairs=OppositeClass(n_classes),
+            loss=LOSSES[self.loss],
+            step=Constant(self.eta),
+            penalty=ElasticNet(self.alpha, self.l1),
+            accuracy=self.accuracy,
+            n_stages=self.n_stages,
+            growth=self.growth,
+            passes=self.passes,
+            dtype=self.dtype,
+            seed=seed,
+            engine=self.engine,
+        )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Rows of the two sides of a model, positives first, with their weights added up; and the steps to be taken."""
+
+    rows: tuple[Array, Array]
+    masses: tuple[Array, Array]
+    steps: int
+
+    def draw(self, uniforms: Array) -> tuple[Array, Array]:
+        """Rows i and j of pairs, from two uniform numbers each; a row's chance is in proportion to its weight."""
+        i, j = (
+            rows[np.searchsorted(mass, mass[-1] * u, side="right").clip(max=len(rows) - 1)]
+            for rows, mass, u in zip(self.rows, self.masses, uniforms.T, strict=True)
+        )
+        return i, j
+
+
+def stages(
+    positive: Array, weight: Array, n_stages: int, growth: float, passes: int, rng: np.random.Generator
+) -> Iterator[Stage]:
+    """Nested subsets: the first of one permutation of each side."""
+    sides = [rng.permutation(np.flatnonzero(side)) for side in (positive, ~positive)]
+    for stage in range(n_stages):
+        share = growth ** (stage + 1 - n_stages)
+        i, j = (side[: ceil(share * len(side))] for side in sides)
+        yield Stage((i, j), (np.cumsum(weight[i]), np.cumsum(weight[j])), passes * max(len(i), len(j)))
+
+
+@dataclass(eq=False)
+class StagedPairs(OnePass):
+    """A model <w, phi(x)> learned from random pairs of all rows, in stages. Parameters as in :class:`AdaDSG`."""
+
+    features: FeatureMap = field(default_factory=Identity)
+    pairs: OppositeClass = field(default_factory=OppositeClass)
+    loss: Loss = field(default_factory=Square)
+    step: Constant = field(default_factory=lambda: Constant(0.01))
+    penalty: ElasticNet = field(default_factory=ElasticNet)
+    accuracy: Accuracy = "sqrt"
+    n_stages: int = 10
+    growth: float = 2.0
+    passes: int = 1
+    average: Average = field(default="last", init=False)
+    dtype: Dtype = "float32"
+    seed: int | None = None
+    engine: Engine = "auto"
+    state: State | None = field(default=None, init=False, repr=False)
+    kept: Kept | None = field(default=None, init=False, repr=False)
+    named_step: float = field(default=np.inf, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_count("n_stages", self.n_stages)
+        check_number("growth", self.growth, 1)
+        check_count("passes", self.passes)
+        check_choice("dtype", self.dtype, Dtype)
+        check_choice("engine", self.engine, Engine)
+        if self.seed is None:
+            self.seed = fresh_seed()
+
+    def prepare(self, batch: Batch) -> None:
+        """Learn the model from all rows."""
+        super().prepare(batch)
+        state = self.state
+        assert state is not None
+        for k, model in enumerate(self.pairs.models):
+            positive = batch.y == model
+            if positive.all() or not positive.any():
+                continue
+            for stage in stages(positive, batch.weight, self.n_stages, self.growth, self.passes, state.rng):
+                self._learn_stage(state, k, batch.X, stage)
+        self._settle(state)
+
+    def _start_memory(self, n_features: int, phi: Any, rows: Any) -> None:
+        return None
+
+    def _run(self, batch: Batch) -> Array:
+        """Only score the rows: they were learned by ``prepare``."""
+        assert self.state is not None
+        self.state.t += len(batch)
+        return self.score_rows(batch.X).reshape(len(batch), -1)
+
+    def _learn_stage(self, state: State, k: int, X: Any, stage: Stage) -> None:
+        accuracy = sum(map(len, stage.rows)) ** POWERS[self.accuracy]
+        penalty = ElasticNet(accuracy * self.penalty.alpha, accuracy * self.penalty.l1)
+        steps = np.array(penalty.at(np.asarray(self.step.eta)))
+        rows = max(8, BLOCK_BYTES // state.w[0].nbytes)
+        for start in range(0, stage.steps, rows):
+            i, j = stage.draw(state.rng.random((min(rows, stage.steps - start), 2)))
+            self._descend(state, k, X[i], X[j], steps)
+
+    def _descend(self, state: State, k: int, X: Any, X2: Any, steps: Array) -> None:
+        """A step for each of some pairs of rows, in order."""
+        loss, D = self.loss, self._differences(state, X, X2)
+        smooth = bool(np.isfinite(loss.smoothness))
+        if self.engine == "reference":
+            for d in D:
+                state.w[k] = descend(state.w[k], d, loss, steps, state.tally)
+        elif isinstance(D, Rows):
+            model = lazy_model(state, averaging=False)
+            learn_rows(
+                D.data, D.indices, D.indptr, loss.code, smooth, steps,
+                model.w_hat[k], model.u_hat[k], model.factors[k], state.tally,
+            )  # fmt: skip
+        else:
+            learn(D, loss.code, smooth, steps, state.w[k], state.tally)
+
+    def _differences(self, state: State, X: Any, X2: Any) -> Any:
+        """phi(x) - phi(x') of pairs of rows; CSR rows stay CSR in linear mode, but for the specification."""
+        phi = self.features
+        if not (isinstance(phi, Identity) and is_sparse(X)):
+            return phi.apply(state.phi, X) - phi.apply(state.phi, X2)
+        D: Any = phi.inputs(state.phi, X) - phi.inputs(state.phi, X2)
+        return D.toarray() if self.engine == "reference" else Rows.of(D)
+
+    def _settle(self, state: State) -> None:
+        """The model as dense weights; what CSR rows needed besides is done with."""
+        if state.lazy is not None and state.lazy.model is not None:
+            state.w[:] = state.lazy.model.factors[:, [SIGMA]] * state.lazy.model.w_hat
+            state.lazy = None
+
+
+def descend(w: Array, d: Array, loss: Loss, steps: Array, tally: Array) -> Array:
+    """The specification: w after a step on the pair with difference d = z_i - z_j."""
+    keep, rate, threshold = steps.tolist()
+    margin = w @ d
+    g, slope = float(loss.value(margin)), float(loss.derivative(margin))
+    size = slope**2 * float(d @ d)
+    curvature = size / (2.0 * g) if g > 0 and np.isfinite(loss.smoothness) else 0.0
+    rate = reference.guard(rate, curvature, g + size, tally)
+    if rate == 0:
+        return w
+    tally[[STEPS, PAIRS, LOSS]] += [1.0, 1.0, g]
+    u = keep * w - rate * slope * d
+    return np.asarray(np.sign(u) * np.maximum(0.0, np.abs(u) - threshold))
+
+
+@compiled
+def learn(D: Array, loss: int, smooth: bool, steps: Array, w: Array, tally: Array) -> None:
+    """``descend`` for the rows of D."""
+    for i in range(D.shape[0]):
+        margin = dot(w, D[i])
+        g, slope = loss_value(loss, margin), loss_slope(loss, margin)
+        length = safe_length(g, slope * slope * float(dot(D[i], D[i])), steps[0], steps[1], smooth, False, tally)
+        if length != SKIP:
+            apply_step(w, D[i], steps[0], length * slope, steps[2], np.inf)
+            tally[STEPS] += 1.0
+            tally[PAIRS] += 1.0
+            tally[LOSS] += g
+
+
+@compiled
+def learn_rows(
+    data: Array, indices: Array, indptr: Array, loss: int, smooth: bool, steps: Array,
+    w: Array, u: Array, f: Array, tally: Array,
+) -> None:  # fmt: skip
+    """``learn`` for CSR rows: w = sigma w_hat."""
+    nowhere = np.empty(0)
+    for i in range(indptr.shape[0] - 1):
+        cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        margin, square = f[SIGMA] * gather(w, cols, vals), 0.0
+        for e in range(vals.shape[0]):
+            square += vals[e] * vals[e]
+        g, slope = loss_value(loss, margin), loss_slope(loss, margin)
+        length = safe_length(g, slope * slope * square, steps[0], steps[1], smooth, False, tally)
+        if length != SKIP:
+            step_rows(w, u, f, nowhere, cols, vals, square, steps[0], length * slope, steps[2], np.inf)
+            tally[STEPS] += 1.0
+            tally[PAIRS] += 1.0
+            tally[LOSS] += g
