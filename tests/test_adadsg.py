@@ -77,7 +77,10 @@ def test_the_mean_step_is_the_full_pairwise_gradient_of_the_stage(loss, weighted
     np.testing.assert_allclose(np.mean(steps, axis=0), -rate * gradient, rtol=1e-10, atol=1e-14)
 
 
-def test_the_largest_uniform_number_draws_the_last_row():
+def test_the_edges_of_a_draw():
+    """Intervals are closed below, and rounding never leads past the last row."""
+    half = Stage((np.arange(2), np.arange(2)), (np.array([1.0, 2.0]), np.array([3.0, 4.0])), 1)
+    assert [rows.tolist() for rows in half.draw(np.array([[0.5, 0.75]]))] == [[1], [1]]
     mass = np.cumsum(np.full(7, 0.1))
     stage = Stage((np.arange(7), np.arange(7)), (mass, mass), 1)
     assert [rows.tolist() for rows in stage.draw(np.array([[0.0, np.nextafter(1, 0)], [1.0, 0.0]]))] == [[0, 6], [6, 0]]
