@@ -83,6 +83,10 @@ class OppositeClass(Pairs):
     def sign(self, y: float, partners: Array, model: float) -> Array:
         return np.asarray(float(y == model) - (partners == model))
 
+    def signs(self, y: Array) -> Array:
+        """+1 for the class of a model, -1 for the rest: (n, models)."""
+        return np.where(y[:, None] == self.models, 1.0, -1.0)
+
 
 @dataclass(frozen=True)
 class ClassDifference(OppositeClass):

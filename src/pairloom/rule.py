@@ -138,7 +138,7 @@ class RuleLearner(OnePass):
         state = self.state
         assert state is not None
         blocks = self._blocks(state, batch)
-        self.rule.prepare(state, lambda: ((self._map(state, b), self._signs(b.y), b.weight) for b in blocks))
+        self.rule.prepare(state, lambda: ((self._map(state, b), self.pairs.signs(b.y), b.weight) for b in blocks))
 
     def _start_memory(self, n_features: int, phi: Any, rows: Any) -> Any:
         return self.rule.start(self.features.n_outputs(n_features), len(self.pairs.models))
@@ -181,10 +181,6 @@ class RuleLearner(OnePass):
         linear = isinstance(self.features, Identity)
         return self.features.apply(state.phi, batch.X.toarray() if linear and is_sparse(batch.X) else batch.X)
 
-    def _signs(self, y: Array) -> Array:
-        """+1 for the class of a model, -1 for the rest: (n, models)."""
-        return np.where(y[:, None] == self.pairs.models, 1.0, -1.0)
-
     def _block(self, state: State, batch: Batch, Z: Any) -> Block:
         n = len(batch)
         t = np.arange(state.t + 1, state.t + n + 1)
@@ -193,7 +189,7 @@ class RuleLearner(OnePass):
         rho = self.rule.rates(state, self.average, t, eta)
         state.t += n
         return Block(
-            Z, self._signs(batch.y), batch.weight, eta, np.array([np.maximum(keep, 0.0), rate, threshold]),
+            Z, self.pairs.signs(batch.y), batch.weight, eta, np.array([np.maximum(keep, 0.0), rate, threshold]),
             self.penalty.bound, rho, self.average != "last",
             state.rng.random((n, self.rule.draws)), np.empty((n, len(state.w))),
         )  # fmt: skip

@@ -1,7 +1,8 @@
 """phi: the space in which the model is linear."""
 
 from pairloom.features.base import FeatureMap
-from pairloom.features.choice import feature_map, linear_map
+from pairloom.features.choice import exact_kernel, feature_map, linear_map
+from pairloom.features.exact import Linear
 from pairloom.features.fourier import RandomFourier
 from pairloom.features.identity import Identity
 from pairloom.features.kernels import KERNELS, Cauchy, Gaussian, Kernel, Laplace, Matern32, Matern52
@@ -15,10 +16,12 @@ __all__ = [
     "Identity",
     "Kernel",
     "Laplace",
+    "Linear",
     "Matern32",
     "Matern52",
     "OrthogonalFourier",
     "RandomFourier",
+    "exact_kernel",
     "feature_map",
     "linear_map",
 ]

@@ -1,12 +1,13 @@
-"""From the simple spelling to a feature map."""
+"""From the simple spelling to a feature map, or to a kernel."""
 
 from typing import Any
 
 from pairloom.checks import check_choice
 from pairloom.features.base import FeatureMap
+from pairloom.features.exact import Linear
 from pairloom.features.fourier import RandomFourier
 from pairloom.features.identity import Identity
-from pairloom.features.kernels import KERNELS
+from pairloom.features.kernels import KERNELS, Kernel
 from pairloom.features.scaling import Scaling
 
 
@@ -25,3 +26,9 @@ def feature_map(features: FeatureMap | None, kernel: str, gamma: Any, n_componen
     if kernel == "linear":
         return Identity(scale=scale)
     return RandomFourier(n_components, KERNELS[kernel](gamma), scale=scale)
+
+
+def exact_kernel(kernel: str, gamma: Any) -> Kernel | Linear:
+    """The kernel of this name; the linear one has no width."""
+    check_choice("kernel", kernel, {**KERNELS, "linear": Linear})
+    return Linear() if kernel == "linear" else KERNELS[kernel](gamma)

@@ -26,6 +26,8 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str]
+    code: ClassVar[int]
+    """In the compiled ``exact.kernel_row``."""
     isotropic: ClassVar[bool]
     """Whether k depends on the Euclidean length of (gamma-scaled) x - x' alone."""
 
@@ -114,6 +116,7 @@ class Gaussian(Isotropic):
     """
 
     name: ClassVar[str] = "gaussian"
+    code: ClassVar[int] = 0
 
     @staticmethod
     def profile(r2: Array) -> Array:
@@ -134,6 +137,7 @@ class Matern32(Isotropic):
     """
 
     name: ClassVar[str] = "matern32"
+    code: ClassVar[int] = 3
     two_nu: ClassVar[int] = 3
 
     @staticmethod
@@ -155,6 +159,7 @@ class Matern52(Isotropic):
     """
 
     name: ClassVar[str] = "matern52"
+    code: ClassVar[int] = 4
     two_nu: ClassVar[int] = 5
 
     @staticmethod
@@ -201,6 +206,7 @@ class Laplace(Product):
     """
 
     name: ClassVar[str] = "laplace"
+    code: ClassVar[int] = 1
 
     def typical_distance(self, rows: Any) -> float:
         return median_distance(rows, lambda X, Y: coordinate_sums(X, Y, np.abs))
@@ -228,6 +234,7 @@ class Cauchy(Product):
     """
 
     name: ClassVar[str] = "cauchy"
+    code: ClassVar[int] = 2
 
     def typical_distance(self, rows: Any) -> float:
         return float(np.sqrt(median_squared_distance(rows)))
