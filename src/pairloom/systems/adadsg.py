@@ -14,7 +14,7 @@ from pairloom.compiled import compiled, dot
 from pairloom.engines import reference
 from pairloom.engines.fused import BLOCK_BYTES, SKIP, apply_step, safe_length
 from pairloom.engines.sparse import Rows
-from pairloom.engines.sparse_kernels import SIGMA, gather, step_rows
+from pairloom.engines.sparse_kernels import SIGMA, gather, square_of, step_rows
 from pairloom.features import FeatureMap, Identity, linear_map
 from pairloom.features.scaling import Scaling
 from pairloom.features.sparse import is_sparse
@@ -297,9 +297,7 @@ def learn_rows(
     nowhere = np.empty(0)
     for i in range(indptr.shape[0] - 1):
         cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        margin, square = f[SIGMA] * gather(w, cols, vals), 0.0
-        for e in range(vals.shape[0]):
-            square += vals[e] * vals[e]
+        margin, square = f[SIGMA] * gather(w, cols, vals), square_of(vals)
         g, slope = loss_value(loss, margin), loss_slope(loss, margin)
         length = safe_length(g, slope * slope * square, steps[0], steps[1], smooth, False, tally)
         if length != SKIP:
