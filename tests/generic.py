@@ -33,7 +33,8 @@ def make(form, **changes):
     """A fresh estimator of moderate size."""
     kind, parameters = forms()[form]
     known = inspect.signature(kind).parameters
-    small = {name: value for name, value in {"random_state": 0, "n_components": 64}.items() if name in known}
+    sizes = {"random_state": 0, "n_components": 64, "max_support": 20}
+    small = {name: value for name, value in sizes.items() if name in known}
     return kind(**{**small, **parameters, **changes})
 
 

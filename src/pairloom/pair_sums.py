@@ -2,9 +2,9 @@
 
     L(o) = 1 / (2 W+ W-) sum_{i in P, j in N} w_i w_j max(0, 1 - (o_i - o_j))^2
 
-Shift the positives, v_i = o_i - 1 and v_j = o_j: a pair counts if v_j > v_i, and then as (v_j - v_i)^2. So one pass over
-the rows in the order of v, with the mass, the mean and the scatter of the negatives already met, gives the loss and its
-gradient for the positives; a pass the other way, with the positives met, gives it for the negatives.
+Shift the positives, v_i = o_i - 1 and v_j = o_j: a pair counts if v_j > v_i, and then as (v_j - v_i)^2. So one pass
+over the rows in the order of v, with mass, mean and scatter of the negatives already met, gives the loss and
+its gradient for the positives; a pass the other way, with the positives met, gives it for the negatives.
 """
 
 from dataclasses import dataclass
@@ -45,8 +45,8 @@ class PairSums:
 
     def value(self, o: Array) -> float:
         """L."""
-        v, order = self._sorted(o)
-        return float(scan_value(v, self.positive, self.weight, order)) / (2.0 * self.total)
+        v = self._shifted(o)
+        return float(scan_value(v, self.positive, self.weight, np.argsort(v))) / (2.0 * self.total)
 
     def gradient(self, o: Array) -> Array:
         """dL / do."""
@@ -66,9 +66,13 @@ class PairSums:
     def _negatives_first(self) -> Array:
         return np.argsort(self.positive, kind="stable")
 
+    def _shifted(self, o: Array) -> Array:
+        """v, less the mean of all scores: no pair sees it, but rounding does. Being whole, it keeps ties exact."""
+        return np.asarray((o - np.rint(o.mean())) - self.positive)
+
     def _sorted(self, o: Array) -> tuple[Array, Array]:
         """v and the order of its rows; of equal ones the negatives come first, so that they make no pair."""
-        v = o - self.positive
+        v = self._shifted(o)
         return v, self._negatives_first[np.argsort(v[self._negatives_first], kind="stable")]
 
 
@@ -77,7 +81,7 @@ class EveryPair(PairSums):
     """The specification: the same sums, pair by pair. Cost: O(n+ n-) time and numbers."""
 
     def value(self, o: Array) -> float:
-        i, j, masses = self._sides()
+        masses = self._sides()[2]
         return float((masses * np.square(self._gaps(o))).sum() / 2.0)
 
     def gradient(self, o: Array) -> Array:
@@ -101,7 +105,8 @@ class EveryPair(PairSums):
 
     def _gaps(self, o: Array) -> Array:
         """max(0, v_j - v_i) of all pairs."""
-        return np.maximum(0.0, o[~self.positive][None, :] - (o[self.positive][:, None] - 1.0))
+        v = self._shifted(o)
+        return np.asarray(np.maximum(0.0, v[~self.positive][None, :] - v[self.positive][:, None]))
 
 
 @compiled

@@ -11,5 +11,6 @@ from pairloom.systems.olp import OLP
 from pairloom.systems.opauc import OPAUC
 from pairloom.systems.solam import SOLAM
 from pairloom.systems.spam import SPAM
+from pairloom.systems.sparse_kernel_auc import SparseKernelAUC
 
-__all__ = ["FPOGD", "OAM", "OGD", "OLP", "OPAUC", "SOLAM", "SPAM", "AdaDSG", "AllPairs", "ExactAUC", "FourierSGD"]
+__all__ = ["FPOGD", "OAM", "OGD", "OLP", "OPAUC", "SOLAM", "SPAM", "AdaDSG", "AllPairs", "ExactAUC", "FourierSGD", "SparseKernelAUC"]
