@@ -88,6 +88,20 @@ def test_the_greedy_fit_written_out(n_candidates):
     np.testing.assert_allclose(found.o, beta @ K[rows], atol=1e-6)
 
 
+def test_a_poor_pool_ends_it_only_once_all_coefficients_are_optimal(monkeypatch):
+    K, sums = problem()
+    pools = []
+
+    def gains(sums, alpha, basis, pool, values):
+        pools.append(len(basis.rows))
+        steps, gains = candidate_gains(sums, alpha, basis, pool, values)
+        return steps, 0 * gains if len(pools) == 4 else gains
+
+    monkeypatch.setattr(greedy_basis, "candidate_gains", gains)
+    assert len(grow(lambda c: K[c], sums, ALPHA, 6, 20, 1e-9, np.random.default_rng(0)).rows) == 6
+    assert pools == [0, 1, 2, 3, 3, 4, 5]
+
+
 def test_newton_steps_lower_the_objective_every_time(monkeypatch):
     K, sums = problem(n=200)
     rows = np.arange(0, 200, 7)

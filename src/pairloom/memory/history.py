@@ -9,6 +9,15 @@ from pairloom.memory.base import Example, Grouped, MemoryState, Plan, Slots
 from pairloom.typing import Array
 
 
+def check_rows(who: str, max_rows: int, seen: int, n: int, instead: str) -> None:
+    """Raise ValueError unless what keeps every row, ``seen`` so far, can take ``n`` more."""
+    if seen + n > max_rows:
+        raise ValueError(
+            f"{who} keeps every row and takes at most max_rows={max_rows}: it has {seen}, so {max_rows - seen} more "
+            f"can come, not {n}. Raise max_rows, or use {instead}"
+        )
+
+
 @dataclass
 class HistoryState(MemoryState):
     """``seen``: rows kept, an array of one number."""
@@ -43,13 +52,8 @@ class WholeHistory(Grouped):
     def check_room(self, state: MemoryState | None, n: int) -> None:
         """Raise ValueError unless ``n`` more rows can be taken in; changes nothing."""
         assert state is None or isinstance(state, HistoryState)
-        seen = 0 if state is None else int(state.seen[0])
-        if seen + n > self.max_rows:
-            raise ValueError(
-                f"WholeHistory keeps every row and takes at most max_rows={self.max_rows}: it has {seen}, so "
-                f"{self.max_rows - seen} more can come, not {n}. Raise max_rows, or use a memory of fixed size, "
-                "such as Strata() or RSx()"
-            )
+        instead = "a memory of fixed size, such as Strata() or RSx()"
+        check_rows("WholeHistory", self.max_rows, 0 if state is None else int(state.seen[0]), n, instead)
 
     def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> HistoryState:
         return HistoryState(Slots.empty(self.max_rows, dim, dtype), np.zeros(1, np.int64))

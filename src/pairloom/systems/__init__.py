@@ -9,8 +9,9 @@ from pairloom.systems.oam import OAM
 from pairloom.systems.ogd import OGD
 from pairloom.systems.olp import OLP
 from pairloom.systems.opauc import OPAUC
+from pairloom.systems.opera import OPERA
 from pairloom.systems.solam import SOLAM
 from pairloom.systems.spam import SPAM
 from pairloom.systems.sparse_kernel_auc import SparseKernelAUC
 
-__all__ = ["FPOGD", "OAM", "OGD", "OLP", "OPAUC", "SOLAM", "SPAM", "AdaDSG", "AllPairs", "ExactAUC", "FourierSGD", "SparseKernelAUC"]
+__all__ = ["FPOGD", "OAM", "OGD", "OLP", "OPAUC", "OPERA", "SOLAM", "SPAM", "AdaDSG", "AllPairs", "ExactAUC", "FourierSGD", "SparseKernelAUC"]
