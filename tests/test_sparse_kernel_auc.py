@@ -119,6 +119,17 @@ def test_newton_steps_lower_the_objective_every_time(monkeypatch):
     np.testing.assert_allclose(basis.beta, best_beta(K, sums, rows), rtol=1e-4, atol=1e-5)
 
 
+def test_a_newton_step_that_wakes_other_pairs_is_shortened(monkeypatch):
+    """Only the first pair counts at the start; a full step makes its loss 0 and that of the second 121."""
+    sums = PairSums(np.array([True, False, False]), np.ones(3))
+    K = np.array([[0.0, -1.0, 10.0]])
+    basis = Basis(np.array([0]), np.array([-0.2]), -0.2 * K[0])
+    monkeypatch.setattr(greedy_basis, "NEWTON_STEPS", 1)
+    after = optimise(sums, ALPHA, basis, K)
+    assert objective(sums, ALPHA, after) < objective(sums, ALPHA, basis)
+    assert -0.2 < after.beta[0] < 0.2
+
+
 def test_the_objective_falls_with_every_choice():
     K, sums = problem(n=150)
     values = [
@@ -194,8 +205,9 @@ def test_csr_rows_agree_with_dense_rows(kernel, scale):
 def test_more_than_two_classes_have_a_basis_each():
     X, y = make_stream("random", 200, 4)
     labels = np.where(y > 0, 2, X[:, 0] > 0)
-    make = lambda: SparseKernelAUC(max_support=10, tol=1e-2, dtype="float64", random_state=0)  # noqa: E731
+    make = lambda: SparseKernelAUC(max_support=30, tol=1e-2, dtype="float64", random_state=0)  # noqa: E731
     three, first = make().fit(X, labels), make().fit(X, labels == 0)
+    assert len({len(coef) for coef in three.coef_}) > 1
     assert len(three.support_) == len(three.coef_) == 3
     np.testing.assert_array_equal(three.coef_[0], first.coef_)
     for c in range(3):
