@@ -60,7 +60,8 @@ class PairSums:
         _, order = self._sorted(o)
         product = np.empty(U.shape)
         scan_laplacian(self.positive, self.weight, order, U, product)
-        return product / self.total
+        product /= self.total
+        return product
 
     @cached_property
     def _negatives_first(self) -> Array:

@@ -67,7 +67,7 @@ class OPERA(KernelClassifier):
     Cost
     ----
     Row t takes t d flops for its kernels, and t^2 for f at all rows before it, for each model. t^2 + t d numbers: 64 MB
-    for 4,000 rows of float32 and few columns.
+    for 4,096 rows of float32 and few columns.
 
     References
     ----------
@@ -97,7 +97,7 @@ class OPERA(KernelClassifier):
         gamma: float | Literal["paper", "median"] = "paper",
         eta: float = 0.5,
         power: float = 0.6,
-        max_rows: int = 4000,
+        max_rows: int = 4096,
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
@@ -175,7 +175,7 @@ class PairExpansion(Expansion):
 
     pair_set: PairSet = "all"
     loss: Loss = field(default_factory=Square)
-    max_rows: int = 4000
+    max_rows: int = 4096
 
     def __post_init__(self) -> None:
         super().__post_init__()

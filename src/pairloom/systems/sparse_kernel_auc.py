@@ -63,7 +63,7 @@ class SparseKernelAUC(KernelClassifier):
     Cost
     ----
     For each of s rows in J, kernels of ``n_candidates`` rows with all n and as many sorts of n numbers; O(n s^2) for a
-    Newton step. n s numbers while fitting, s d afterwards.
+    Newton step. About 2 n (s + ``n_candidates``) numbers while fitting, s d afterwards.
 
     References
     ----------
