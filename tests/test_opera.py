@@ -6,10 +6,10 @@ from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from pairloom import Gaussian, Identity, Learner, Polynomial, StabilityWarning, WholeHistory
+from pairloom import Gaussian, RandomFourier, StabilityWarning
 from pairloom.losses import LOSSES, Square
 from pairloom.state import CUT
-from pairloom.systems import OPERA
+from pairloom.systems import OPERA, AllPairs
 from tests.conftest import STREAMS, make_stream
 
 MODES = [("all", "square"), *(("opposite", loss) for loss in LOSSES)]
@@ -81,18 +81,28 @@ def test_compiled_agrees_with_the_specification(pairs, loss, kind, classes, eta)
     np.testing.assert_allclose(fast.learner_.state.recent.scores, spec.learner_.state.recent.scores, atol=1e-9)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_a_linear_kernel_is_the_linear_learner_on_the_whole_history(loss):
+@pytest.mark.parametrize(("pairs", "loss"), MODES)
+@pytest.mark.parametrize("form", ["auto", "history"])
+def test_a_linear_kernel_is_all_pairs(pairs, loss, form):
     X, y = make_stream("random", 200, 4)
-    eta = 0.05 * (0.5 if loss == "square" else 1.0)
-    linear = Learner(
-        features=Identity(), loss=LOSSES[loss], memory=WholeHistory(200, by="joint"), step=Polynomial(eta, 0.55),
-        dtype="float64",
-    ).partial_fit(X, y)  # fmt: skip
-    model = made("linear", pairs="opposite", loss=loss, eta=0.05).fit(X, y)
-    np.testing.assert_allclose(model.coef_ @ model.support_, linear.coef[0], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(model.learner_.score(X), linear.score(X), rtol=0, atol=1e-10)
-    assert model.n_pairs_ == linear.state.tally[1]
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 200)
+    parameters = {"pairs": pairs, "loss": loss, "eta": 0.05, "power": 0.55, "dtype": "float64"}
+    linear = AllPairs(form=form, **parameters).fit(X, y, weight)
+    model = made("linear", **parameters).fit(X, y, weight)
+    np.testing.assert_allclose(model.coef_ @ model.support_, linear.coef_, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(model.decision_function(X), linear.decision_function(X), rtol=0, atol=1e-9)
+    assert model.n_pairs_ == linear.n_pairs_
+
+
+@pytest.mark.parametrize("pairs", ["all", "opposite"])
+def test_explicit_features_give_the_same_model(pairs):
+    """The kernel of a random feature map is that map's inner product."""
+    X, y = make_stream("random", 150, 4)
+    features = RandomFourier(32, Gaussian(0.2))
+    mapped = AllPairs(pairs=pairs, features=features, eta=0.3, dtype="float64", random_state=1).fit(X, y)
+    Z = features.apply(mapped.learner_.state.phi, X)
+    model = OPERA(kernel="linear", pairs=pairs, eta=0.3, dtype="float64").fit(Z, y)
+    np.testing.assert_allclose(model.learner_.score(Z), mapped.learner_.score(X), rtol=0, atol=1e-11)
 
 
 def test_a_linear_kernel_with_all_pairs_is_least_squares_by_moments():

@@ -14,4 +14,18 @@ from pairloom.systems.solam import SOLAM
 from pairloom.systems.spam import SPAM
 from pairloom.systems.sparse_kernel_auc import SparseKernelAUC
 
-__all__ = ["FPOGD", "OAM", "OGD", "OLP", "OPAUC", "OPERA", "SOLAM", "SPAM", "AdaDSG", "AllPairs", "ExactAUC", "FourierSGD", "SparseKernelAUC"]
+__all__ = [
+    "FPOGD",
+    "OAM",
+    "OGD",
+    "OLP",
+    "OPAUC",
+    "OPERA",
+    "SOLAM",
+    "SPAM",
+    "AdaDSG",
+    "AllPairs",
+    "ExactAUC",
+    "FourierSGD",
+    "SparseKernelAUC",
+]

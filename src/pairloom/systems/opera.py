@@ -14,6 +14,7 @@ from pairloom.features.scaling import Scaling
 from pairloom.kernel_classifier import KernelClassifier
 from pairloom.losses import LOSSES, Loss, Square
 from pairloom.memory.history import check_rows
+from pairloom.moments import PairSet
 from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import OppositeClass
 from pairloom.state import LOSS, PAIRS, STEPS, State
@@ -21,8 +22,6 @@ from pairloom.steps import Polynomial
 from pairloom.systems.fpogd import Kernels, Losses
 from pairloom.systems.opera_loop import learn
 from pairloom.typing import Array
-
-PairSet = Literal["all", "opposite"]
 
 SMALLEST = 64
 """Rows for which there is room at the start; it doubles whenever it is used up."""
