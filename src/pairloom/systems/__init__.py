@@ -5,17 +5,20 @@ from pairloom.systems.allpairs import AllPairs
 from pairloom.systems.exact_auc import ExactAUC
 from pairloom.systems.fourier_sgd import FourierSGD
 from pairloom.systems.fpogd import FPOGD
+from pairloom.systems.koil import KOIL
 from pairloom.systems.oam import OAM
 from pairloom.systems.ogd import OGD
 from pairloom.systems.olp import OLP
 from pairloom.systems.opauc import OPAUC
 from pairloom.systems.opera import OPERA
+from pairloom.systems.projectronpp import ProjectronPP
 from pairloom.systems.solam import SOLAM
 from pairloom.systems.spam import SPAM
 from pairloom.systems.sparse_kernel_auc import SparseKernelAUC
 
 __all__ = [
     "FPOGD",
+    "KOIL",
     "OAM",
     "OGD",
     "OLP",
@@ -27,5 +30,6 @@ __all__ = [
     "AllPairs",
     "ExactAUC",
     "FourierSGD",
+    "ProjectronPP",
     "SparseKernelAUC",
 ]

@@ -1,0 +1,283 @@
+"""KOIL: kernel AUC with two buffers of fixed budget and the nearest violators."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from pairloom.card import Card
+from pairloom.checks import check_choice, check_count, check_number
+from pairloom.engines import reference
+from pairloom.expansion import Block, Expansion, ExpansionState, Row
+from pairloom.features import Identity, exact_kernel
+from pairloom.features.scaling import Scaling
+from pairloom.kernel_classifier import KernelClassifier
+from pairloom.losses import LOSSES, Hinge, Loss
+from pairloom.onepass import Dtype, Engine
+from pairloom.pairs import OppositeClass
+from pairloom.state import LOSS, PAIRS, STEPS, State
+from pairloom.steps import Constant
+from pairloom.systems.fpogd import Kernels
+from pairloom.systems.koil_loop import learn
+from pairloom.typing import Array
+
+Policy = Literal["fifo", "rs"]
+Select = Literal["violators", "neighbours"]
+Losses = Literal["hinge", "squared_hinge"]
+
+
+class KOIL(KernelClassifier):
+    r"""Rank one class above the other by a sum of kernels at ``budget`` examples of each class.
+
+    .. math::
+
+        \tfrac12 \|f\|^2 + C \sum_{i \in V_t} \ell(y_t (f(x_t) - f(x_i)))
+
+    V_t are the kept examples of the other class with a margin below 1, of these the ``n_neighbors`` nearest to x_t. A
+    gradient step shrinks all coefficients by 1 - eta, gives x_t the coefficient eta C y_t |V_t| and takes eta C y_t
+    from each of V_t. An x_t without violators is not kept. The first examples of a class, which have no pair, enter
+    with eta C y_t.
+
+    Parameters
+    ----------
+    policy : what leaves a full buffer: "fifo" (the oldest) or "rs" (x_t enters with probability s / N in the place of
+        any, or is left out itself; N counts all rows of its class, so this is not a uniform sample).
+    plus_plus : whether the nearest kept example of its class inherits the coefficient of what leaves. Without it, "rs"
+        unlearns on a long stream: what a left-out x_t takes from its violators stays, what it gains is lost.
+    loss : "hinge" (the paper), or "squared_hinge" (its "L2": steps 2 eta C (1 - m) in place of eta C). The squares have
+        no factor 1/2.
+    budget : s, examples kept of each class.
+    n_neighbors : k, most violators in a step.
+    select : "violators" (the nearest of the violators: the published code) or "neighbours" (the violators among the
+        nearest: another reading of the paper).
+    C : weight of the loss against the norm.
+    eta : step size, at most 1.
+    kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
+    gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
+    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+
+    A weight scales the step, and counts as so many rows in N. More than two classes: one model for each against the
+    rest, with buffers of its own.
+
+    Attributes
+    ----------
+    support_, coef_, gamma_ : see :class:`~pairloom.kernel_classifier.KernelClassifier`.
+    loss_ : the mean loss over all kept examples of the other class, violators or not.
+
+    Cost
+    ----
+    2 s d flops and 2 s kernel values per example, and 2 (k + 3) s flops to keep f at the supports up to date. 2 s d
+    numbers for the supports and 4 s^2 for the kernels between them, of each model.
+
+    References
+    ----------
+    Hu, Yang, King and Lyu, Kernelized Online Imbalanced Learning with Fixed Budgets, AAAI 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.metrics import roc_auc_score
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = KOIL(gamma="median", scale="standard").fit(X[:400], y[:400])
+    >>> bool(roc_auc_score(y[400:], model.decision_function(X[400:])) > 0.98)
+    True
+    """
+
+    variants: ClassVar[dict[str, dict[str, Any]]] = {
+        "-FIFO": {"policy": "fifo", "plus_plus": False},
+        "-FIFO++": {"policy": "fifo"},
+        "-RS": {"policy": "rs", "plus_plus": False},
+        "-RS++": {"policy": "rs"},
+    }
+
+    def __init__(
+        self,
+        *,
+        policy: Policy = "fifo",
+        plus_plus: bool = True,
+        loss: Losses = "hinge",
+        budget: int = 100,
+        n_neighbors: int = 5,
+        select: Select = "violators",
+        C: float = 1.0,
+        eta: float = 0.01,
+        kernel: Kernels = "gaussian",
+        gamma: float | Literal["paper", "median"] = "paper",
+        scale: Scaling = None,
+        dtype: Dtype = "float32",
+        pos_label: Any = None,
+        random_state: int | np.random.Generator | np.random.RandomState | None = None,
+        engine: Engine = "auto",
+    ) -> None:
+        self.policy = policy
+        self.plus_plus = plus_plus
+        self.loss = loss
+        self.budget = budget
+        self.n_neighbors = n_neighbors
+        self.select = select
+        self.C = C
+        self.eta = eta
+        self.kernel = kernel
+        self.gamma = gamma
+        self.scale = scale
+        self.dtype = dtype
+        self.pos_label = pos_label
+        self.random_state = random_state
+        self.engine = engine
+
+    @property
+    def card(self) -> Card:
+        return Card("Hu et al. 2015", "s d", "s d + s^2", model="linear" if self.kernel == "linear" else "kernel")
+
+    def _make_learner(self, n_classes: int, seed: int | None) -> "Budgeted":
+        check_choice("loss", self.loss, Losses)
+        check_number("eta", self.eta, 0, 1, open_low=True)
+        return Budgeted(
+            policy=self.policy,
+            plus_plus=self.plus_plus,
+            loss=LOSSES[self.loss],
+            budget=self.budget,
+            n_neighbors=self.n_neighbors,
+            select=self.select,
+            C=self.C,
+            step=Constant(self.eta),
+            kernel=exact_kernel(self.kernel, self.gamma),
+            features=Identity(scale=self.scale),
+            pairs=OppositeClass(n_classes),
+            dtype=self.dtype,
+            seed=seed,
+            engine=self.engine,
+        )
+
+
+@dataclass
+class Buffers(ExpansionState):
+    """Two buffers of s slots for each model: of the rest, then of its class.
+
+    ``supports`` (models, 2 s, d) and ``coef`` (models, 2 s). ``stored`` (models, 2): examples put into each so far;
+    ``seen``: the weight of each class so far. ``gram`` (models, 2 s, 2 s) and ``values`` (models, 2 s), the kernels
+    between the supports and f at them, are kept up by the compiled loop only.
+    """
+
+    supports: Array
+    coef: Array
+    stored: Array
+    seen: Array
+    gram: Array
+    values: Array
+
+
+@dataclass(eq=False, kw_only=True)
+class Budgeted(Expansion):
+    """KOIL's step; parameters as in :class:`KOIL`."""
+
+    policy: Policy = "fifo"
+    plus_plus: bool = True
+    loss: Loss = field(default_factory=Hinge)
+    budget: int = 100
+    n_neighbors: int = 5
+    select: Select = "violators"
+    C: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("policy", self.policy, Policy)
+        check_choice("select", self.select, Select)
+        check_count("budget", self.budget)
+        check_count("n_neighbors", self.n_neighbors)
+        check_number("C", self.C, 0, open_low=True)
+
+    @property
+    def draws(self) -> int:
+        return len(self.pairs.models) if self.policy == "rs" else 0
+
+    def _start(self, gamma: Array, dim: int) -> Buffers:
+        m, slots, dtype = len(self.pairs.models), 2 * self.budget, np.dtype(self.dtype)
+        return Buffers(
+            gamma, np.zeros((m, slots, dim), dtype), np.zeros((m, slots)), np.zeros((m, 2), np.int64),
+            np.zeros((m, 2)), np.zeros((m, slots, slots), dtype), np.zeros((m, slots)),
+        )  # fmt: skip
+
+    def terms(self) -> list[tuple[Array, Array]]:
+        assert self.state is not None
+        kept: Buffers = self.state.memory
+        used = [np.concatenate([self._slots(k, side) for side in (0, 1)]) for k in range(len(kept.coef))]
+        return [(kept.supports[k, slots], kept.coef[k : k + 1, slots]) for k, slots in enumerate(used)]
+
+    def _slots(self, k: int, side: int) -> Array:
+        """The slots in use of a buffer."""
+        assert self.state is not None
+        return side * self.budget + np.arange(min(self.state.memory.stored[k, side], self.budget))
+
+    def _step(self, state: State, row: Row) -> None:
+        for k in range(len(row.y)):
+            self._step_model(state, k, float(row.y[k]), row)
+
+    def _step_model(self, state: State, k: int, y: float, row: Row) -> None:
+        kept: Buffers = state.memory
+        own, other = int(y > 0), int(y < 0)
+        kept.seen[k, own] += row.weight
+        partners = self._slots(k, other)
+        points, coef = kept.supports[k], kept.coef[k]
+        supports, terms = self.terms()[k]
+        f, *others = (float(terms[0] @ self._values(state, x, supports)) for x in (row.x, *points[partners]))
+        margins = y * (f - np.array(others))
+        chosen = self._choose(margins, self._values(state, row.x, points[partners]))
+        slopes = self.loss.derivative(margins[chosen])
+
+        forced = len(partners) == 0 or (kept.stored[k, own] == 0 and len(chosen) == 0)
+        rate = self._rate(state, row, points[partners[chosen]], slopes, self.loss.value(margins[chosen]).sum())
+        if rate == 0:
+            return
+        coef *= max(0.0, 1.0 - row.eta)
+        coef[partners[chosen]] += rate * y * slopes
+        alpha = rate * y if forced else -rate * y * slopes.sum()
+        if alpha != 0:
+            self._store(state, k, own, row, alpha)
+        if len(partners):
+            state.tally[STEPS] += row.weight
+            state.tally[PAIRS] += len(chosen)
+            state.tally[LOSS] += row.weight * self.loss.value(margins).mean()
+
+    def _choose(self, margins: Array, near: Array) -> Array:
+        """The nearest violators, nearest first; of equally near ones that in the lower slot."""
+        nearest = np.argsort(-near, kind="stable")
+        if self.select == "neighbours":
+            nearest = nearest[: self.n_neighbors]
+        return nearest[margins[nearest] < 1][: self.n_neighbors]
+
+    def _rate(self, state: State, row: Row, partners: Array, slopes: Array, g: float) -> float:
+        """eta C, cut where a step on the squared hinge would be unstable; ||v||^2 is that of the step's gradient."""
+        points = np.vstack([row.x[None, :], partners])
+        v = np.concatenate([[slopes.sum()], -slopes]) if len(slopes) else np.ones(1)
+        squared_norm = float(v @ self.kernel(state.memory.gamma, points, points) @ v)
+        smooth = g > 0 and np.isfinite(self.loss.smoothness)
+        curvature = squared_norm / (2.0 * g) if smooth else 0.0
+        return reference.guard(row.eta * self.C, curvature, g + squared_norm, state.tally)
+
+    def _store(self, state: State, k: int, own: int, row: Row, alpha: float) -> None:
+        """Put x_t into the buffer of its class; if that is full, something is lost."""
+        kept: Buffers = state.memory
+        buffer = slice(own * self.budget, (own + 1) * self.budget)
+        points, coef, stored = kept.supports[k, buffer], kept.coef[k, buffer], kept.stored[k, own]
+        full = stored >= self.budget
+        place = stored % self.budget
+        if full and self.policy == "rs":
+            place = int(min(row.draws[k] * max(kept.seen[k, own] / row.weight, self.budget), self.budget))
+        lost = (row.x, alpha)
+        if place < self.budget:
+            lost = (points[place].copy(), coef[place])
+            points[place], coef[place] = row.x, alpha
+            kept.stored[k, own] += 1
+        if full and self.plus_plus:
+            coef[np.argmax(self._values(state, lost[0], points))] += lost[1]
+
+    def _run_block(self, state: State, block: Block) -> None:
+        kept: Buffers = state.memory
+        learn(
+            block.X, block.y, block.weight, block.eta, block.draws, self.kernel.code, float(kept.gamma),
+            self.loss.code, bool(np.isfinite(self.loss.smoothness)), float(self.C),
+            min(self.n_neighbors, self.budget), self.select == "violators", self.policy == "fifo", bool(self.plus_plus),
+            kept.supports, kept.coef, kept.stored, kept.seen, kept.gram, kept.values, state.tally, block.scores,
+        )  # fmt: skip

@@ -1,0 +1,178 @@
+"""``Budgeted._step`` compiled, with f at the supports carried along: no step evaluates f anew there."""
+
+import numpy as np
+
+from pairloom.compiled import compiled, dot
+from pairloom.engines.fused import SKIP, guard
+from pairloom.features.exact import kernel_row, kernel_with_itself
+from pairloom.losses import loss_slope, loss_value
+from pairloom.state import LOSS, PAIRS, STEPS
+from pairloom.typing import Array
+
+
+@compiled
+def learn(
+    X: Array, y: Array, weight: Array, eta: Array, draws: Array, kernel: int, gamma: float,
+    loss: int, smooth: bool, C: float, n_neighbors: int, violators: bool, fifo: bool, plus_plus: bool,
+    supports: Array, coef: Array, stored: Array, seen: Array, gram: Array, values: Array, tally: Array, scores: Array,
+) -> None:  # fmt: skip
+    """``Budgeted._step`` and scores over the rows of a block."""
+    size = coef.shape[1] // 2
+    near = np.empty(2 * size, X.dtype)
+    chosen, slopes = np.empty(n_neighbors, np.int64), np.empty(n_neighbors)
+    for i in range(X.shape[0]):
+        x, square = X[i], kernel_with_itself(kernel, X[i])
+        for k in range(coef.shape[0]):
+            sign, own = y[i, k], 1 if y[i, k] > 0 else 0
+            seen[k, own] += weight[i]
+            f = look(kernel, gamma, x, supports[k], stored[k], size, coef[k], near)
+            scores[i, k] = f
+            partners = min(stored[k, 1 - own], size)
+            first = (1 - own) * size
+            count = choose(sign, f, values[k], near, first, first + partners, violators, chosen)
+            g = find_slopes(loss, sign, f, values[k], chosen[:count], slopes)
+            rate = safe_rate(eta[i] * C, square, near, gram[k], chosen[:count], slopes, g, smooth, tally)
+            if rate == SKIP:
+                continue
+            if partners:
+                mean = mean_loss(loss, sign, f, values[k, first : first + partners])
+                tally[STEPS] += weight[i]
+                tally[PAIRS] += count
+                tally[LOSS] += weight[i] * mean
+            forced = partners == 0 or (stored[k, own] == 0 and count == 0)
+            alpha = descend(rate * sign, max(0.0, 1.0 - eta[i]), chosen[:count], slopes, coef[k], gram[k], values[k])
+            alpha = rate * sign if forced else alpha
+            if alpha != 0:
+                full, place = stored[k, own] >= size, stored[k, own] % size
+                if full and not fifo:
+                    place = int(min(draws[i, k] * max(seen[k, own] / weight[i], size), size))
+                store(
+                    x, square, alpha, own * size, place, full and plus_plus, near,
+                    supports[k], coef[k], gram[k], values[k],
+                )  # fmt: skip
+                stored[k, own] += 1 if place < size else 0
+
+
+@compiled
+def look(
+    kernel: int, gamma: float, x: Array, supports: Array, stored: Array, size: int, coef: Array, near: Array
+) -> float:  # fmt: skip
+    """f(x); fills its kernels with the supports. Slots that are not in use have kernel and coefficient 0."""
+    near[:] = 0
+    for side in range(2):
+        a, b = side * size, side * size + min(stored[side], size)
+        kernel_row(kernel, gamma, x, supports[a:b], near[a:b])
+    return dot(coef, near)
+
+
+@compiled
+def choose(
+    sign: float, f: float, values: Array, near: Array, first: int, end: int, violators: bool, chosen: Array
+) -> int:  # fmt: skip
+    """The nearest violators, nearest first; returns how many. Of equally near ones the lower slot comes first."""
+    count = 0
+    for j in range(first, end):
+        if violators and not sign * (f - values[j]) < 1:
+            continue
+        if count == chosen.shape[0]:
+            if not near[j] > near[chosen[count - 1]]:
+                continue
+            count -= 1
+        at = count
+        while at > 0 and near[j] > near[chosen[at - 1]]:
+            chosen[at] = chosen[at - 1]
+            at -= 1
+        chosen[at] = j
+        count += 1
+    left = 0
+    for c in range(count):
+        if sign * (f - values[chosen[c]]) < 1:
+            chosen[left] = chosen[c]
+            left += 1
+    return left
+
+
+@compiled
+def find_slopes(loss: int, sign: float, f: float, values: Array, chosen: Array, slopes: Array) -> float:
+    """The sum of the losses of the chosen pairs; fills l'(m)."""
+    g = 0.0
+    for c in range(chosen.shape[0]):
+        margin = sign * (f - values[chosen[c]])
+        g += loss_value(loss, margin)
+        slopes[c] = loss_slope(loss, margin)
+    return g
+
+
+@compiled
+def mean_loss(loss: int, sign: float, f: float, values: Array) -> float:
+    """The mean loss of x_t against all its partners."""
+    total = 0.0
+    for j in range(values.shape[0]):
+        total += loss_value(loss, sign * (f - values[j]))
+    return total / len(values)
+
+
+@compiled
+def safe_rate(
+    rate: float, square: float, near: Array, gram: Array, chosen: Array, slopes: Array, g: float, smooth: bool,
+    tally: Array,
+) -> float:  # fmt: skip
+    """``Budgeted._rate``."""
+    total: float = slopes[: chosen.shape[0]].sum()
+    squared_norm: float = total * total * square if chosen.shape[0] else square
+    for c in range(chosen.shape[0]):
+        across = -2.0 * total * near[chosen[c]]
+        for e in range(chosen.shape[0]):
+            across += slopes[e] * gram[chosen[c], chosen[e]]
+        squared_norm += slopes[c] * across
+    curvature = squared_norm / (2.0 * g) if smooth and g > 0 else 0.0
+    return guard(rate, curvature, g + squared_norm, tally)
+
+
+@compiled
+def descend(
+    step: float, keep: float, chosen: Array, slopes: Array, coef: Array, gram: Array, values: Array
+) -> float:  # fmt: skip
+    """Shrink f and step along the chosen supports; returns the coefficient of x_t that goes with it."""
+    for j in range(coef.shape[0]):
+        coef[j] *= keep
+        values[j] *= keep
+    alpha = 0.0
+    for c in range(chosen.shape[0]):
+        alpha -= step * slopes[c]
+        add_term(coef, values, gram, chosen[c], step * slopes[c])
+    return alpha
+
+
+@compiled
+def add_term(coef: Array, values: Array, gram: Array, slot: int, change: float) -> None:
+    """Change a coefficient, and with it f at all supports."""
+    coef[slot] += change
+    for j in range(values.shape[0]):
+        values[j] += change * gram[slot, j]
+
+
+@compiled
+def store(
+    x: Array, square: float, alpha: float, first: int, place: int, inherits: bool, near: Array,
+    supports: Array, coef: Array, gram: Array, values: Array,
+) -> None:  # fmt: skip
+    """``Budgeted._store``: x_t into its place among the slots from ``first``; beyond them, x_t itself is lost."""
+    size = coef.shape[0] // 2
+    slot, end = first + place, first + size
+    if place >= size:
+        if inherits:
+            add_term(coef, values, gram, first + int(np.argmax(near[first:end])), alpha)
+        return
+    lost = coef[slot]
+    add_term(coef, values, gram, slot, -lost)
+    coef[slot] = 0.0
+    kernels = gram[slot, first:end].copy()
+    supports[slot] = x
+    gram[slot], gram[:, slot] = near, near
+    gram[slot, slot] = square
+    values[slot] = dot(coef, near)
+    add_term(coef, values, gram, slot, alpha)
+    if inherits:
+        kernels[place] = near[slot]
+        add_term(coef, values, gram, first + int(np.argmax(kernels)), lost)

@@ -1,0 +1,486 @@
+"""KOIL: the step against a naive double loop, its invariants, and the compiled loop against the specification."""
+
+import copy
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from pairloom import Constant, StabilityWarning
+from pairloom.features import Gaussian, Identity, exact_kernel
+from pairloom.losses import LOSSES
+from pairloom.pairs import OppositeClass
+from pairloom.randomness import generator
+from pairloom.state import nbytes
+from pairloom.systems import KOIL
+from pairloom.systems.koil import Budgeted
+from tests.conftest import STREAMS, make_stream
+
+VARIANTS = pytest.mark.parametrize("variant", KOIL.variants.values(), ids=KOIL.variants)
+ENGINES = pytest.mark.parametrize("engine", ["reference", "fused"])
+GAMMA, ETA, C = 0.2, 0.05, 3.0
+
+
+def k(a, b):
+    return np.exp(-GAMMA * np.square(np.subtract(a, b)).sum())
+
+
+def make(**changes):
+    return Budgeted(**{
+        "kernel": Gaussian(GAMMA), "step": Constant(ETA), "C": C, "budget": 8, "n_neighbors": 3, "dtype": "float64",
+        "seed": 0, **changes,
+    })  # fmt: skip
+
+
+def three_classes(n, d):
+    X, _ = make_stream("random", n, d)
+    score = np.square(X).sum(axis=1) + X[:, 0]
+    return X, np.digitize(score, np.quantile(score, [0.5, 0.8]))
+
+
+def sides(learner, model=0):
+    """The kept examples and coefficients of the rest and of the class of a model, oldest slots first."""
+    memory, size = learner.state.memory, learner.budget
+    used = [slice(c * size, c * size + min(memory.stored[model, c], size)) for c in (0, 1)]
+    return [(memory.supports[model, s], memory.coef[model, s]) for s in used]
+
+
+def f(buffers, x):
+    return sum(a * k(p, x) for points, coef in buffers for p, a in zip(points, coef, strict=True))
+
+
+class Naive:
+    """The paper's step on lists, f by double loops, no cache of anything."""
+
+    def __init__(self, policy, plus_plus, loss, select, C, budget=8, n_neighbors=3):
+        self.policy, self.plus_plus, self.loss, self.select, self.C = policy, plus_plus, LOSSES[loss], select, C
+        self.budget, self.n_neighbors = budget, n_neighbors
+        self.kept, self.seen = {-1: [], 1: []}, {-1: 0.0, 1: 0.0}
+
+    def score(self, x):
+        return sum(a * k(p, x) for y in (-1, 1) for p, a in self.kept[y])
+
+    def learn(self, x, y, weight, u):
+        eta = ETA * weight
+        self.seen[y] += weight
+        own, other = self.kept[y], self.kept[-y]
+        margin = [y * (self.score(x) - self.score(p)) for p, _ in other]
+        near = sorted(range(len(other)), key=lambda i: -k(other[i][0], x))
+        if self.select == "neighbours":
+            near = near[: self.n_neighbors]
+        V = [i for i in near if margin[i] < 1][: self.n_neighbors]
+        slope = {i: float(self.loss.derivative(margin[i])) for i in V}
+        alpha = -eta * self.C * y * sum(slope.values())
+        if not other or (not own and not V):
+            alpha = eta * self.C * y
+        for side in (own, other):
+            side[:] = [(p, (1 - eta) * a) for p, a in side]
+        for i in V:
+            other[i] = (other[i][0], other[i][1] + eta * self.C * y * slope[i])
+        if alpha:
+            self.store(own, x, y, alpha, weight, u)
+
+    def store(self, own, x, y, alpha, weight, u):
+        if len(own) < self.budget:
+            own.append((x, alpha))
+            return
+        if self.policy == "fifo":
+            lost = own.pop(0)
+            own.append((x, alpha))
+        else:
+            place = int(u * max(self.seen[y] / weight, self.budget))
+            lost = (x, alpha)
+            if place < self.budget:
+                lost, own[place] = own[place], lost
+        if self.plus_plus:
+            c = max(range(len(own)), key=lambda j: k(own[j][0], lost[0]))
+            own[c] = (own[c][0], own[c][1] + lost[1])
+
+
+@ENGINES
+@VARIANTS
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("select", ["violators", "neighbours"])
+def test_it_is_the_naive_loop(engine, variant, loss, select):
+    n = 110
+    X, y = make_stream("random", n, 3)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], n)
+    naive = Naive(**{"plus_plus": True, **variant}, loss=loss, select=select, C=1.5)
+    draws = generator(0).random((n, 1)) if variant["policy"] == "rs" else np.zeros((n, 1))
+    learner = make(**variant, loss=LOSSES[loss], select=select, engine=engine, C=1.5)
+    expected = []
+    for t in range(n):
+        expected.append(naive.score(X[t]))
+        naive.learn(X[t], int(y[t]), weight[t], draws[t, 0])
+    learner.partial_fit(X, y, weight)
+    np.testing.assert_allclose(learner.state.recent.scores[:n, 0], expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(learner.score(X), [naive.score(x) for x in X], rtol=1e-10, atol=1e-12)
+    assert [len(points) for points, _ in sides(learner)] == [8, 8]
+
+
+@VARIANTS
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize(("loss", "select"), [("hinge", "violators"), ("squared_hinge", "neighbours")])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "linear"])
+def test_the_compiled_loop_is_the_specification(variant, kind, loss, select, kernel):
+    X, y = make_stream(kind, 120, 5)
+    parts = {"kernel": exact_kernel(kernel, 0.1), "loss": LOSSES[loss], "select": select, **variant}
+    fast = make(**parts)
+    if kernel == "linear":
+        fast = replace(fast, step=Constant(0.001))
+    truth = replace(fast, engine="reference").partial_fit(X, y)
+    assert_agree(fast.partial_fit(X, y), truth)
+
+
+def assert_agree(fast, truth):
+    a, b = fast.state.memory, truth.state.memory
+    np.testing.assert_array_equal(a.supports, b.supports)
+    np.testing.assert_array_equal(a.stored, b.stored)
+    np.testing.assert_array_equal(a.seen, b.seen)
+    np.testing.assert_allclose(a.coef, b.coef, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(fast.state.recent.scores, truth.state.recent.scores, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(fast.state.tally, truth.state.tally, rtol=1e-10)
+
+
+@VARIANTS
+def test_three_classes_weights_and_rules_on_data(variant):
+    X, y = three_classes(150, 4)
+    weight = np.random.default_rng(1).gamma(1.0, size=150)
+    parts = {"kernel": Gaussian("median"), "features": Identity(scale="standard"), "pairs": OppositeClass(3)}
+    fast = make(**parts, **variant).partial_fit(X, y, weight)
+    truth = replace(fast, engine="reference").partial_fit(X, y, weight)
+    assert_agree(fast, truth)
+    assert fast.score(X).shape == (150, 3)
+
+
+@ENGINES
+def test_more_classes_are_one_binary_learner_each(engine):
+    X, y = three_classes(200, 4)
+    together = make(pairs=OppositeClass(3), engine=engine).partial_fit(X, y)
+    for model in range(3):
+        alone = make(engine=engine).partial_fit(X, np.where(y == model, 1, -1))
+        np.testing.assert_allclose(together.score(X)[:, model], alone.score(X), rtol=1e-12, atol=1e-14)
+
+
+@VARIANTS
+def test_float32_is_close(variant):
+    X, y = make_stream("random", 600, 5)
+    single, double = (make(dtype=dtype, **variant).partial_fit(X, y) for dtype in ("float32", "float64"))
+    np.testing.assert_allclose(single.score(X), double.score(X), atol=1e-4)
+
+
+def test_f_at_the_supports_is_carried_along():
+    X, y = make_stream("random", 20_000, 4)
+    learner = make(budget=20, policy="rs").partial_fit(X, y)
+    memory = learner.state.memory
+    K = Gaussian()(memory.gamma, memory.supports[0], memory.supports[0])
+    np.testing.assert_allclose(memory.gram[0], K, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(memory.values[0], K @ memory.coef[0], rtol=1e-9, atol=1e-11)
+
+
+# The paper's invariants.
+
+
+@ENGINES
+@VARIANTS
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_coefficients_have_the_sign_of_their_class(engine, variant, loss):
+    X, y = make_stream("random", 150, 3)
+    learner = make(engine=engine, loss=LOSSES[loss], **variant)
+    for t in range(150):
+        learner.partial_fit(X[t : t + 1], y[t : t + 1])
+        (_, negative), (_, positive) = sides(learner)
+        assert (negative <= 0).all()
+        assert (positive >= 0).all()
+
+
+@ENGINES
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_step_only_shrinks_the_sum_of_the_coefficients(engine, loss):
+    """The gradient adds nothing; but the first example of each class is put in by force."""
+    X, y = make_stream("one_class_first", 60, 3)
+    learner = make(budget=100, engine=engine, loss=LOSSES[loss])
+    total, both = 0.0, False
+    for t in range(60):
+        forced = not both and len(set(y[: t + 1])) < 2
+        learner.partial_fit(X[t : t + 1], y[t : t + 1])
+        new = learner.state.memory.coef.sum()
+        np.testing.assert_allclose(new, (1 - ETA) * total + (ETA * C * y[t] if forced else 0.0), atol=1e-14)
+        total, both = new, not forced
+    assert both
+
+
+@ENGINES
+@pytest.mark.parametrize("policy", ["fifo", "rs"])
+def test_what_plus_plus_does_to_the_function(engine, policy):
+    """The class sum is kept, and f moves by 2 alpha^2 (1 - k(x_r, x_c)) in the squared norm of the space."""
+    X, y = make_stream("random", 400, 3)
+    before = make(policy=policy, engine=engine).partial_fit(X[:200], y[:200])
+    moved = 0
+    for t in range(200, 400):
+        with_, without = copy.deepcopy(before), replace(before, plus_plus=False)
+        without.state = copy.deepcopy(before.state)
+        row = X[t : t + 1], y[t : t + 1]
+        with_.partial_fit(*row)
+        without.partial_fit(*row)
+        own = int(y[t] > 0)
+        lost_mass = sides(with_)[own][1].sum() - sides(without)[own][1].sum()
+        if lost_mass == 0:
+            before = with_
+            continue
+        # The lost term: the old support that is gone, shrunk, or the new row itself.
+        old_points, old_coef = sides(before)[own]
+        gone = [j for j, p in enumerate(old_points) if not (sides(with_)[own][0] == p).all(axis=1).any()]
+        x_r = old_points[gone[0]] if gone else X[t]
+        if gone:
+            np.testing.assert_allclose(lost_mass, (1 - ETA) * old_coef[gone[0]], rtol=1e-12)
+        near = [k(x_r, p) for p in sides(with_)[own][0]]
+        # ||f_with - (f_without + alpha_r k(x_r, .))||^2, by the Gram matrix of all terms.
+        points = np.vstack([*(p for p, _ in sides(with_)), *(p for p, _ in sides(without)), x_r[None]])
+        coef = np.concatenate([*(a for _, a in sides(with_)), *(-a for _, a in sides(without)), [-lost_mass]])
+        K = np.array([[k(p, q) for q in points] for p in points])
+        np.testing.assert_allclose(coef @ K @ coef, 2 * lost_mass**2 * (1 - max(near)), rtol=1e-8, atol=1e-14)
+        moved += 1
+        before = with_
+    assert moved > 20
+
+
+@ENGINES
+def test_with_room_for_all_the_four_forms_coincide(engine):
+    X, y = make_stream("random", 150, 3)
+    models = [make(budget=150, engine=engine, **variant).partial_fit(X, y) for variant in KOIL.variants.values()]
+    for other in models[1:]:
+        np.testing.assert_array_equal(other.score(X), models[0].score(X))
+
+
+@ENGINES
+def test_the_cold_start(engine):
+    """Rows without a pair enter with eta C y; a row without violators does not enter."""
+    X = np.array([[0.0], [0.1], [40.0], [40.0]])
+    learner = make(engine=engine, C=30.0).partial_fit(X[:2], [-1, -1])
+    a = ETA * 30.0
+    np.testing.assert_allclose(sides(learner)[0][1], [-(1 - ETA) * a, -a])
+    # Far from all others f = 0: margins are those of f(x_i) < -1, so there is no violator and x enters by force.
+    learner.partial_fit(X[2:3], [1])
+    np.testing.assert_allclose(sides(learner)[1][1], [a])
+    stored = learner.state.memory.stored.copy()
+    learner.partial_fit(X[3:], [1])
+    np.testing.assert_array_equal(learner.state.memory.stored, stored)
+    np.testing.assert_allclose(sides(learner)[1][1], [(1 - ETA) * a])
+    assert learner.state.memory.seen.tolist() == [[2.0, 2.0]]
+
+
+@ENGINES
+def test_the_nearest_violators_learn(engine):
+    """Of five partners with margins -, the two nearest; with select="neighbours" only those of them that violate."""
+    X = np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])
+    for select, n, expected in (("violators", 2, [0, 1]), ("neighbours", 2, [0, 1]), ("violators", 9, [0, 1, 2, 3, 4])):
+        learner = make(engine=engine, select=select, n_neighbors=n, C=0.1).partial_fit(X, -np.ones(5))
+        before = sides(learner)[0][1].copy()
+        learner.partial_fit(np.zeros((1, 1)), [1])
+        change = sides(learner)[0][1] - (1 - ETA) * before
+        np.testing.assert_allclose(change, np.where(np.isin(np.arange(5), expected), -ETA * 0.1, 0.0), atol=1e-15)
+        np.testing.assert_allclose(sides(learner)[1][1], [ETA * 0.1 * len(expected)])
+
+
+@ENGINES
+def test_random_replacement_is_a_reservoir_if_every_row_enters(engine):
+    """With tiny coefficients all margins are below 1, so every row has violators; then each is kept alike."""
+    X = np.arange(24.0)[:, None]
+    y = np.where(np.arange(24) % 2, 1, -1)
+    seeds, kept = 1500 if engine == "fused" else 150, np.zeros(24)
+    for seed in range(seeds):
+        learner = make(policy="rs", budget=4, C=1e-6, engine=engine, seed=seed).partial_fit(X, y)
+        for points, _ in sides(learner):
+            kept[points[:, 0].astype(int)] += 1
+    assert kept.sum() == seeds * 8
+    np.testing.assert_allclose(kept / seeds, 4 / 12, atol=4.5 * np.sqrt(2 / 9 / seeds))
+
+
+def test_a_row_is_kept_in_proportion_to_its_weight():
+    X, weight = np.arange(7.0)[:, None], np.array([1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 3.0])
+    kept = np.zeros(7)
+    for seed in range(3000):
+        learner = make(policy="rs", budget=3, seed=seed).partial_fit(X, -np.ones(7), weight)
+        kept[sides(learner)[0][0][:, 0].astype(int)] += 1
+    # The last row has 3 of 10: it is kept with probability 3 * 3 / 10; the one before with 3 / 7 * (1 - 0.9 / 3).
+    np.testing.assert_allclose(kept[-2:] / 3000, [3 / 7 * 0.7, 0.9], atol=4 / np.sqrt(4 * 3000))
+
+
+def test_fifo_keeps_the_newest():
+    X = np.arange(24.0)[:, None]
+    learner = make(budget=4, C=1e-6).partial_fit(X, np.where(np.arange(24) % 2, 1, -1))
+    assert sorted(sides(learner)[0][0][:, 0]) == [16, 18, 20, 22]
+    assert sorted(sides(learner)[1][0][:, 0]) == [17, 19, 21, 23]
+
+
+# Steps that would run away.
+
+
+@ENGINES
+def test_an_unstable_step_of_the_squared_hinge_is_cut(engine):
+    X, y = make_stream("random", 200, 3)
+    learner = make(loss=LOSSES["squared_hinge"], C=1e4, engine=engine)
+    with pytest.warns(StabilityWarning, match=r"eta=0\.05 is too long"):
+        learner.partial_fit(X, y)
+    assert np.isfinite(learner.score(X)).all()
+    assert np.abs(learner.score(X)).max() < 1e3
+    hinge = make(C=1e4, engine=engine).partial_fit(X, y)
+    assert np.isfinite(hinge.score(X)).all()
+
+
+@ENGINES
+def test_a_step_that_overflows_is_skipped(engine):
+    X, y = make_stream("random", 50, 3)
+    learner = make(C=1e200, engine=engine)
+    with pytest.warns(StabilityWarning, match="steps were skipped"):
+        learner.partial_fit(X, y)
+    assert learner.terms()[0][1].size == 0
+    assert learner.state.memory.seen.sum() == 50
+
+
+def test_a_weight_scales_the_step():
+    X, y = make_stream("random", 30, 3)
+    heavy = make().partial_fit(X, y, np.full(30, 2.0))
+    long = make(step=Constant(2 * ETA)).partial_fit(X, y)
+    np.testing.assert_allclose(heavy.score(X), long.score(X), rtol=1e-12)
+    # A weight so large that nothing of the past would be left.
+    model = make().partial_fit(X, y).partial_fit(X[:1], y[:1], [1e3])
+    assert np.isfinite(model.score(X)).all()
+    rare = make(policy="rs", budget=2).partial_fit(X, y, np.where(np.arange(30) % 2, 1e-300, 1.0))
+    assert np.isfinite(rare.score(X)).all()
+
+
+# The estimator.
+
+
+def estimator(**changes):
+    return KOIL(**{"gamma": "median", "scale": "standard", "budget": 20, "random_state": 0, **changes})
+
+
+def assert_same(a, b):
+    assert pickle.dumps(a.learner_.state.memory) == pickle.dumps(b.learner_.state.memory)
+    np.testing.assert_array_equal(a.learner_.state.recent.scores, b.learner_.state.recent.scores)
+    assert a.calibration_ == b.calibration_
+    assert a.learner_.state.rng.bit_generator.state == b.learner_.state.rng.bit_generator.state
+
+
+@VARIANTS
+@pytest.mark.parametrize("classes", [2, 3])
+def test_any_chunking_gives_the_same_bits(variant, classes):
+    X, y = three_classes(1300, 4)
+    y = y if classes == 3 else np.minimum(y, 1)
+    weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 1300)
+    whole, chunks, rows = estimator(**variant), estimator(**variant), estimator(**variant)
+    whole.fit(X, y, weight)
+    for part in np.array_split(np.arange(1300), [5, 6, 70, 1023, 1100]):
+        chunks.partial_fit(X[part], y[part], classes=range(classes), sample_weight=weight[part])
+    rows.partial_fit(X[:1], y[:1], classes=range(classes), sample_weight=weight[:1])
+    rows.partial_fit(X[1:2], y[1:2], classes=range(classes), sample_weight=weight[1:2])
+    for i in range(2, 1300):
+        rows.learn_one(X[i], y[i], weight[i])
+    assert_same(whole, chunks)
+    assert_same(whole, rows)
+    absent = estimator(**variant).fit(X[weight > 0], y[weight > 0], weight[weight > 0])
+    assert_same(whole, absent)
+
+
+@VARIANTS
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_csr_rows_are_learned_as_dense_ones(variant, scale):
+    X, y = make_stream("random", 400, 6)
+    X[np.random.default_rng(0).random(X.shape) < 0.6] = 0
+    dense, sparse = (
+        estimator(scale=scale, dtype="float64", gamma=0.1, **variant).fit(rows, y) for rows in (X, csr_array(X))
+    )
+    np.testing.assert_allclose(sparse.decision_function(csr_array(X)), dense.decision_function(X), rtol=1e-8, atol=1e-8)
+
+
+def test_what_can_be_looked_at():
+    X, y = make_stream("random", 400, 4)
+    model = estimator(gamma=0.3, scale=None).fit(X, y)
+    assert model.support_.shape == (40, 4)
+    assert model.coef_.shape == (40,)
+    assert model.gamma_ == 0.3
+    raw = Gaussian()(np.asarray(0.3), X, model.support_) @ model.coef_
+    slope, decision = model.calibration_[0][0], model.decision_function(X)
+    np.testing.assert_allclose(decision - decision[0], slope * (raw - raw[0]), rtol=1e-3, atol=1e-3)
+    assert estimator(kernel="linear").fit(X, y).gamma_ is None
+
+
+def test_swapping_the_labels_turns_the_sign_and_nothing_else():
+    X, y = make_stream("random", 300, 4)
+    a, b = estimator().fit(X, y), estimator().fit(X, -y)
+    np.testing.assert_array_equal(a.coef_, -b.coef_)
+    np.testing.assert_array_equal(a.support_, b.support_)
+    np.testing.assert_array_equal(a.decision_function(X), -b.decision_function(X))
+
+
+def test_more_than_two_classes_are_listed():
+    X, y = three_classes(300, 4)
+    model = estimator().fit(X, y)
+    assert [s.shape for s in model.support_] == [(40, 4)] * 3
+    assert [c.shape for c in model.coef_] == [(40,)] * 3
+
+
+@pytest.mark.parametrize("suffix", ["-FIFO", "-FIFO++", "-RS++"])
+def test_it_ranks(suffix):
+    """Not "-RS": its class docstring says why."""
+    X, y = make_stream("random", 6000, 3)
+    model = KOIL(**KOIL.variants[suffix], C=10, gamma=0.2, random_state=0).fit(X[:5000], y[:5000])
+    assert roc_auc_score(y[5000:], model.decision_function(X[5000:])) > 0.93
+    assert 0 < model.loss_ < 1
+    assert model.n_pairs_ > 100
+
+
+def test_it_ranks_every_digit():
+    X, y = load_digits(return_X_y=True)
+    model = KOIL(gamma="median", C=10, random_state=0).fit(X[:1200], y[:1200])
+    assert roc_auc_score(y[1200:], model.predict_proba(X[1200:]), multi_class="ovr") > 0.97
+
+
+def test_bytes_are_the_formula_and_flat():
+    X, y = make_stream("random", 6000, 4)
+    model, sizes = KOIL(budget=10, random_state=0), []
+    for start in range(0, 6000, 500):
+        sizes.append(model.partial_fit(X[start : start + 500], y[start : start + 500]).nbytes_)
+    # Supports and Gram matrix in float32; coefficients, values, counters, the width.
+    memory = 4 * (20 * 4 + 20 * 20) + 8 * (20 + 20 + 2 + 2 + 1)
+    assert nbytes(model.learner_.state.memory) == memory
+    assert set(sizes) == {sizes[0]}
+    assert sizes[0] == memory + 4 * 2 * 4 + 8 * (3 * 4096 + 6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"policy": "lru"}, "policy must be one of 'fifo', 'rs'; got 'lru'"),
+        ({"select": "all"}, "select must be one of 'violators', 'neighbours'; got 'all'"),
+        ({"loss": "logistic"}, "loss must be one of 'hinge', 'squared_hinge'; got 'logistic'"),
+        ({"budget": 0}, "budget must be a whole number of at least 1; got 0"),
+        ({"n_neighbors": 2.5}, r"n_neighbors must be a whole number of at least 1; got 2\.5"),
+        ({"C": 0}, "C must be a number above 0; got 0"),
+        ({"eta": 1.5}, r"eta must be a number above 0 and at most 1; got 1\.5"),
+        ({"kernel": "poly"}, "kernel must be one of"),
+        ({"gamma": [1.0, 2.0]}, "one gamma for all columns"),
+        ({"dtype": "float16"}, "dtype must be one of"),
+        ({"engine": "gpu"}, "engine must be one of"),
+    ],
+)
+def test_bad_parameters_are_named(change, message):
+    X, y = make_stream("random", 20, 2)
+    with pytest.raises(ValueError, match=message):
+        KOIL(**change).fit(X, y)
+
+
+@VARIANTS
+@pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")
+def test_it_is_a_scikit_learn_estimator(variant):
+    results = check_estimator(KOIL(**variant), on_fail=None)
+    exempt = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
+    assert {r["check_name"] for r in results if r["status"] == "failed"} <= exempt
