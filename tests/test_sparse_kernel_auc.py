@@ -210,7 +210,10 @@ def test_more_than_two_classes_have_a_basis_each():
     assert len({len(coef) for coef in three.coef_}) > 1
     assert len(three.support_) == len(three.coef_) == 3
     np.testing.assert_array_equal(three.coef_[0], first.coef_)
-    for c in range(3):
+    for c, (support, beta) in enumerate(zip(three.support_, three.coef_, strict=True)):
+        K, every = rbf_kernel(support, X, gamma=three.gamma_), EveryPair(labels == c, np.ones(200))
+        slope = K @ every.gradient(beta @ K) + 1e-4 * rbf_kernel(support, gamma=three.gamma_) @ beta
+        np.testing.assert_allclose(slope, 0.0, atol=1e-6)
         assert roc_auc_score(labels == c, three.decision_function(X)[:, c]) > 0.9
 
 
