@@ -166,6 +166,7 @@ def test_the_width_is_fixed_on_the_first_rows():
         learner = make(gamma=rule)
         assert not learner.needs_data
         assert learner.partial_fit(X, y).state.memory.gamma == expected
+    assert make(gamma="median").needs_data
     learner = make(gamma="median", features=Identity(scale="standard"))
     assert learner.needs_data
     for n in (16, WARM_ROWS, 1500):

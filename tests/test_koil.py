@@ -32,8 +32,8 @@ def k(a, b):
 
 def make(**changes):
     return Budgeted(**{
-        "kernel": Gaussian(GAMMA), "step": Constant(ETA), "C": C, "budget": 8, "n_neighbors": 3, "dtype": "float64",
-        "seed": 0, **changes,
+        "kernel": Gaussian(GAMMA), "step": Constant(ETA), "C": C, "policy": "fifo", "budget": 8, "n_neighbors": 3,
+        "dtype": "float64", "seed": 0, **changes,
     })  # fmt: skip
 
 
@@ -181,6 +181,22 @@ def test_f_at_the_supports_is_carried_along():
     K = Gaussian()(memory.gamma, memory.supports[0], memory.supports[0])
     np.testing.assert_allclose(memory.gram[0], K, rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(memory.values[0], K @ memory.coef[0], rtol=1e-9, atol=1e-11)
+
+
+def test_slots_that_are_not_in_use_hold_nothing():
+    """Else the bits of the state would depend on how the stream was cut into calls."""
+    X, y = three_classes(60, 4)
+    memory = make(budget=50, pairs=OppositeClass(3)).partial_fit(X, y).state.memory
+    for k in range(3):
+        unused = np.concatenate([c * 50 + np.arange(memory.stored[k, c], 50) for c in (0, 1)])
+        assert len(unused) > 20
+        for values in (
+            memory.gram[k, unused],
+            memory.gram[k][:, unused],
+            memory.values[k, unused],
+            memory.coef[k, unused],
+        ):
+            assert not values.any()
 
 
 # The paper's invariants.

@@ -77,7 +77,7 @@ def test_it_is_the_naive_loop(engine, theta, cap):
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize("theta", [0.0, 0.1])
+@pytest.mark.parametrize("theta", [0.0, 0.1, 0.6])
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "matern32", "linear"])
 def test_the_compiled_loop_is_the_specification(kind, theta, kernel):
     X, y = make_stream(kind, 120, 5)

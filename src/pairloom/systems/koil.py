@@ -44,14 +44,14 @@ class KOIL(KernelClassifier):
         any, or is left out itself; N counts all rows of its class, so this is not a uniform sample).
     plus_plus : whether the nearest kept example of its class inherits the coefficient of what leaves. Without it, "rs"
         unlearns on a long stream: what a left-out x_t takes from its violators stays, what it gains is lost.
-    loss : "hinge" (the paper), or "squared_hinge" (its "L2": steps 2 eta C (1 - m) in place of eta C). The squares have
-        no factor 1/2.
+    loss : "hinge" (the paper), or "squared_hinge": steps 2 eta C (1 - m) in place of eta C, the gradient of squares
+        without a factor 1/2 (the published code's "L2" step is another, and not a gradient).
     budget : s, examples kept of each class.
     n_neighbors : k, most violators in a step.
     select : "violators" (the nearest of the violators: the published code) or "neighbours" (the violators among the
         nearest: another reading of the paper).
     C : weight of the loss against the norm.
-    eta : step size, at most 1.
+    eta : step size, at most 1 (the paper's 0.01).
     kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
     gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
     scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
@@ -72,14 +72,14 @@ class KOIL(KernelClassifier):
 
     References
     ----------
-    Hu, Yang, King and Lyu, Kernelized Online Imbalanced Learning with Fixed Budgets, AAAI 2015.
+    Hu, Yang, King, Lyu and So, Kernelized Online Imbalanced Learning with Fixed Budgets, AAAI 2015.
 
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.metrics import roc_auc_score
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = KOIL(gamma="median", scale="standard").fit(X[:400], y[:400])
+    >>> model = KOIL(gamma="median", scale="standard", random_state=0).fit(X[:400], y[:400])
     >>> bool(roc_auc_score(y[400:], model.decision_function(X[400:])) > 0.98)
     True
     """
@@ -94,13 +94,13 @@ class KOIL(KernelClassifier):
     def __init__(
         self,
         *,
-        policy: Policy = "fifo",
+        policy: Policy = "rs",
         plus_plus: bool = True,
         loss: Losses = "hinge",
         budget: int = 100,
         n_neighbors: int = 5,
         select: Select = "violators",
-        C: float = 1.0,
+        C: float = 10.0,
         eta: float = 0.01,
         kernel: Kernels = "gaussian",
         gamma: float | Literal["paper", "median"] = "paper",
@@ -172,13 +172,13 @@ class Buffers(ExpansionState):
 class Budgeted(Expansion):
     """KOIL's step; parameters as in :class:`KOIL`."""
 
-    policy: Policy = "fifo"
+    policy: Policy = "rs"
     plus_plus: bool = True
     loss: Loss = field(default_factory=Hinge)
     budget: int = 100
     n_neighbors: int = 5
     select: Select = "violators"
-    C: float = 1.0
+    C: float = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
