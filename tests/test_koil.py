@@ -1,25 +1,20 @@
 """KOIL: the step against a naive double loop, its invariants, and the compiled loop against the specification."""
 
 import copy
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
-from sklearn.datasets import load_digits
-from sklearn.metrics import roc_auc_score
-from sklearn.utils.estimator_checks import check_estimator
 
 from pairloom import Constant, StabilityWarning
 from pairloom.features import Gaussian, Identity, exact_kernel
 from pairloom.losses import LOSSES
 from pairloom.pairs import OppositeClass
 from pairloom.randomness import generator
-from pairloom.state import nbytes
 from pairloom.systems import KOIL
 from pairloom.systems.koil import Budgeted
 from tests.conftest import STREAMS, make_stream
+from tests.test_multiclass import three_classes
 
 VARIANTS = pytest.mark.parametrize("variant", KOIL.variants.values(), ids=KOIL.variants)
 ENGINES = pytest.mark.parametrize("engine", ["reference", "fused"])
@@ -35,12 +30,6 @@ def make(**changes):
         "kernel": Gaussian(GAMMA), "step": Constant(ETA), "C": C, "policy": "fifo", "budget": 8, "n_neighbors": 3,
         "dtype": "float64", "seed": 0, **changes,
     })  # fmt: skip
-
-
-def three_classes(n, d):
-    X, _ = make_stream("random", n, d)
-    score = np.square(X).sum(axis=1) + X[:, 0]
-    return X, np.digitize(score, np.quantile(score, [0.5, 0.8]))
 
 
 def sides(learner, model=0):
@@ -370,133 +359,3 @@ def test_a_weight_scales_the_step():
     assert np.isfinite(model.score(X)).all()
     rare = make(policy="rs", budget=2).partial_fit(X, y, np.where(np.arange(30) % 2, 1e-300, 1.0))
     assert np.isfinite(rare.score(X)).all()
-
-
-# The estimator.
-
-
-def estimator(**changes):
-    return KOIL(**{"gamma": "median", "scale": "standard", "budget": 20, "random_state": 0, **changes})
-
-
-def assert_same(a, b):
-    assert pickle.dumps(a.learner_.state.memory) == pickle.dumps(b.learner_.state.memory)
-    np.testing.assert_array_equal(a.learner_.state.recent.scores, b.learner_.state.recent.scores)
-    assert a.calibration_ == b.calibration_
-    assert a.learner_.state.rng.bit_generator.state == b.learner_.state.rng.bit_generator.state
-
-
-@VARIANTS
-@pytest.mark.parametrize("classes", [2, 3])
-def test_any_chunking_gives_the_same_bits(variant, classes):
-    X, y = three_classes(1300, 4)
-    y = y if classes == 3 else np.minimum(y, 1)
-    weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 1300)
-    whole, chunks, rows = estimator(**variant), estimator(**variant), estimator(**variant)
-    whole.fit(X, y, weight)
-    for part in np.array_split(np.arange(1300), [5, 6, 70, 1023, 1100]):
-        chunks.partial_fit(X[part], y[part], classes=range(classes), sample_weight=weight[part])
-    rows.partial_fit(X[:1], y[:1], classes=range(classes), sample_weight=weight[:1])
-    rows.partial_fit(X[1:2], y[1:2], classes=range(classes), sample_weight=weight[1:2])
-    for i in range(2, 1300):
-        rows.learn_one(X[i], y[i], weight[i])
-    assert_same(whole, chunks)
-    assert_same(whole, rows)
-    absent = estimator(**variant).fit(X[weight > 0], y[weight > 0], weight[weight > 0])
-    assert_same(whole, absent)
-
-
-@VARIANTS
-@pytest.mark.parametrize("scale", [None, "standard"])
-def test_csr_rows_are_learned_as_dense_ones(variant, scale):
-    X, y = make_stream("random", 400, 6)
-    X[np.random.default_rng(0).random(X.shape) < 0.6] = 0
-    dense, sparse = (
-        estimator(scale=scale, dtype="float64", gamma=0.1, **variant).fit(rows, y) for rows in (X, csr_array(X))
-    )
-    np.testing.assert_allclose(sparse.decision_function(csr_array(X)), dense.decision_function(X), rtol=1e-8, atol=1e-8)
-
-
-def test_what_can_be_looked_at():
-    X, y = make_stream("random", 400, 4)
-    model = estimator(gamma=0.3, scale=None).fit(X, y)
-    assert model.support_.shape == (40, 4)
-    assert model.coef_.shape == (40,)
-    assert model.gamma_ == 0.3
-    raw = Gaussian()(np.asarray(0.3), X, model.support_) @ model.coef_
-    slope, decision = model.calibration_[0][0], model.decision_function(X)
-    np.testing.assert_allclose(decision - decision[0], slope * (raw - raw[0]), rtol=1e-3, atol=1e-3)
-    assert estimator(kernel="linear").fit(X, y).gamma_ is None
-
-
-def test_swapping_the_labels_turns_the_sign_and_nothing_else():
-    X, y = make_stream("random", 300, 4)
-    a, b = estimator().fit(X, y), estimator().fit(X, -y)
-    np.testing.assert_array_equal(a.coef_, -b.coef_)
-    np.testing.assert_array_equal(a.support_, b.support_)
-    np.testing.assert_array_equal(a.decision_function(X), -b.decision_function(X))
-
-
-def test_more_than_two_classes_are_listed():
-    X, y = three_classes(300, 4)
-    model = estimator().fit(X, y)
-    assert [s.shape for s in model.support_] == [(40, 4)] * 3
-    assert [c.shape for c in model.coef_] == [(40,)] * 3
-
-
-@pytest.mark.parametrize("suffix", ["-FIFO", "-FIFO++", "-RS++"])
-def test_it_ranks(suffix):
-    """Not "-RS": its class docstring says why."""
-    X, y = make_stream("random", 6000, 3)
-    model = KOIL(**KOIL.variants[suffix], C=10, gamma=0.2, random_state=0).fit(X[:5000], y[:5000])
-    assert roc_auc_score(y[5000:], model.decision_function(X[5000:])) > 0.93
-    assert 0 < model.loss_ < 1
-    assert model.n_pairs_ > 100
-
-
-def test_it_ranks_every_digit():
-    X, y = load_digits(return_X_y=True)
-    model = KOIL(gamma="median", C=10, random_state=0).fit(X[:1200], y[:1200])
-    assert roc_auc_score(y[1200:], model.predict_proba(X[1200:]), multi_class="ovr") > 0.97
-
-
-def test_bytes_are_the_formula_and_flat():
-    X, y = make_stream("random", 6000, 4)
-    model, sizes = KOIL(budget=10, random_state=0), []
-    for start in range(0, 6000, 500):
-        sizes.append(model.partial_fit(X[start : start + 500], y[start : start + 500]).nbytes_)
-    # Supports and Gram matrix in float32; coefficients, values, counters, the width.
-    memory = 4 * (20 * 4 + 20 * 20) + 8 * (20 + 20 + 2 + 2 + 1)
-    assert nbytes(model.learner_.state.memory) == memory
-    assert set(sizes) == {sizes[0]}
-    assert sizes[0] == memory + 4 * 2 * 4 + 8 * (3 * 4096 + 6)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"policy": "lru"}, "policy must be one of 'fifo', 'rs'; got 'lru'"),
-        ({"select": "all"}, "select must be one of 'violators', 'neighbours'; got 'all'"),
-        ({"loss": "logistic"}, "loss must be one of 'hinge', 'squared_hinge'; got 'logistic'"),
-        ({"budget": 0}, "budget must be a whole number of at least 1; got 0"),
-        ({"n_neighbors": 2.5}, r"n_neighbors must be a whole number of at least 1; got 2\.5"),
-        ({"C": 0}, "C must be a number above 0; got 0"),
-        ({"eta": 1.5}, r"eta must be a number above 0 and at most 1; got 1\.5"),
-        ({"kernel": "poly"}, "kernel must be one of"),
-        ({"gamma": [1.0, 2.0]}, "one gamma for all columns"),
-        ({"dtype": "float16"}, "dtype must be one of"),
-        ({"engine": "gpu"}, "engine must be one of"),
-    ],
-)
-def test_bad_parameters_are_named(change, message):
-    X, y = make_stream("random", 20, 2)
-    with pytest.raises(ValueError, match=message):
-        KOIL(**change).fit(X, y)
-
-
-@VARIANTS
-@pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")
-def test_it_is_a_scikit_learn_estimator(variant):
-    results = check_estimator(KOIL(**variant), on_fail=None)
-    exempt = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
-    assert {r["check_name"] for r in results if r["status"] == "failed"} <= exempt

@@ -18,6 +18,7 @@ from pairloom.state import nbytes
 from pairloom.systems import ProjectronPP
 from pairloom.systems.projectronpp import Projecting
 from tests.conftest import STREAMS, make_stream
+from tests.test_multiclass import three_classes
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "fused"])
 GAMMA = 0.2
@@ -29,12 +30,6 @@ def k(a, b):
 
 def make(**changes):
     return Projecting(**{"kernel": Gaussian(GAMMA), "max_supports": 60, "dtype": "float64", "seed": 0, **changes})
-
-
-def three_classes(n, d):
-    X, _ = make_stream("random", n, d)
-    score = np.square(X).sum(axis=1) + X[:, 0]
-    return X, np.digitize(score, np.quantile(score, [0.5, 0.8]))
 
 
 def naive(X, y, weight, theta, cap, kernel=k):
