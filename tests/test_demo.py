@@ -56,7 +56,7 @@ def test_figure_is_a_png_worth_looking_at(demo):
     _, figure = demo
     assert figure.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     pixels = imread(figure)
-    assert pixels.shape[:2] == (1500, 1500)
+    assert pixels.shape[:2] == (1800, 1500)
     assert pixels[..., :3].std() > 0.05
 
 

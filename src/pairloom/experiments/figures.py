@@ -40,12 +40,12 @@ class Panel:
 
 def draw(panels: list[Panel], out: Path, title: str, caption: str) -> None:
     """Save the panels side by side as a PNG."""
-    figure = Figure(figsize=(10, 10), dpi=150, facecolor="white")
+    figure = Figure(figsize=(10, 12), dpi=150, facecolor="white")
     FigureCanvasAgg(figure)
     sides = {"left": 0.07, "right": 0.87, "wspace": 0.58}
-    along = figure.add_gridspec(2, len(panels), height_ratios=(1.55, 1), top=0.9, bottom=0.48, hspace=0.12, **sides)
-    beside = figure.add_gridspec(1, len(panels), top=0.4, bottom=0.09, left=0.16, right=0.97, wspace=0.62)
-    figure.text(0.018, 0.97, title, fontsize=15, fontweight="bold", color=INK)
+    along = figure.add_gridspec(2, len(panels), height_ratios=(1.55, 1), top=0.915, bottom=0.56, hspace=0.12, **sides)
+    beside = figure.add_gridspec(1, len(panels), top=0.495, bottom=0.075, left=0.16, right=0.97, wspace=0.62)
+    figure.text(0.018, 0.972, title, fontsize=15, fontweight="bold", color=INK)
     figure.text(0.018, 0.012, caption, fontsize=7.5, color=FAINT, va="bottom", linespacing=1.4)
     for column, panel in enumerate(panels):
         above = figure.add_subplot(along[0, column])
