@@ -205,8 +205,7 @@ def sweep(
             square += d * d
         gap = 1.0 - a * along
         tau = aggressive_step(gap, float(square), steps[1] * p[k], tally)
-        if gap < np.inf:
-            g += p[k] * max(0.0, gap)
+        g += p[k] * max(0.0, gap)
         if tau > 0:
             by = kind(a * tau)
             for c in range(w.shape[0]):
@@ -223,7 +222,7 @@ def aggressive_step(gap: float, squared_norm: float, longest: float, tally: Arra
     if gap <= 0 or squared_norm == 0:
         return 0.0
     tau = min(longest, gap / squared_norm)
-    if not (gap < np.inf and is_safe(tau, squared_norm)):
+    if not is_safe(tau, squared_norm):
         tally[SKIPPED] += 1
         return 0.0
     return tau

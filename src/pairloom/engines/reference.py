@@ -106,11 +106,11 @@ def sweep(learner: "Learner", state: State, k: int, example: Example, partners: 
     for j, a, p_j in zip(partners, signs, p.tolist(), strict=True):
         u = a * (example.z - slots.points[j])
         squared_norm, gap = float(u @ u), 1.0 - float(w @ u)
-        g += p_j * max(0.0, gap) if gap < np.inf else 0.0
+        g += p_j * max(0.0, gap)
         if gap <= 0 or squared_norm == 0:
             continue
         tau = min(rate * p_j, gap / squared_norm)
-        if gap < np.inf and is_safe(tau, squared_norm):
+        if is_safe(tau, squared_norm):
             w = w + tau * u
         else:
             state.tally[SKIPPED] += 1

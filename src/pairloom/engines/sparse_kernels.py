@@ -157,8 +157,7 @@ def sweep_rows(
             square += v[e] * v[e]
         gap = 1.0 - f[SIGMA] * gather(w, touched[:n], v[:n])
         tau = aggressive_step(gap, square, steps[1] * p[k], tally)
-        if gap < np.inf:
-            g += p[k] * max(0.0, gap)
+        g += p[k] * max(0.0, gap)
         if tau > 0:
             move_rows(w, u, f, center, touched[:n], v[:n], square, 1.0, -tau, bounded)
     limit_rows(w, u, f, center, steps[2], bound)
