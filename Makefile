@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/pairloom demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -25,7 +25,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/systems.py
 
 soak: $(READY)
-	$(BIN)/python -m pytest -n 2 -m soak
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m soak
 
 clean:
 	rm -rf .venv
