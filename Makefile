@@ -23,6 +23,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/sparse.py
 	$(BIN)/python benchmarks/systems.py
+	$(BIN)/python benchmarks/kernel_systems.py
 
 soak: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m soak

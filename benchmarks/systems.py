@@ -101,8 +101,8 @@ def read(toy: bool) -> tuple[np.ndarray, np.ndarray] | None:
         return ((X - X.mean(axis=0)) / X.std(axis=0) / 5).astype(np.float32), y
     if "PAIRLOOM_DATA" not in os.environ:
         return None
-    X, y = load_dataset("a9a")
-    return X.toarray().astype(np.float32), y
+    data = load_dataset("a9a")
+    return data.X.astype(np.float32), data.y
 
 
 def auc(task: Task, value: float, train: tuple[Any, Any], test: tuple[Any, Any]) -> float:

@@ -25,7 +25,7 @@ MEASURED = ("examples/s", "bytes")
 NOTE = f"""\
 Time per example and space of the model, true costs (the paper counts gradients only, and OPAUC's space as O(d)): \
 d input columns, D features (d in linear mode), s kept examples, t examples so far, r rank, n rows in all.
-Variance reduction: what estimates the gradient of all pairs better than a uniform sample; "exact": not estimated.
+Variance reduction: what makes the gradient of all pairs so far better than a sample of them does; "exact": no sample.
 Measured here: {N_FEATURES} columns, float32, default parameters, batches of {BATCH} rows after the first two, for \
 half a second; offline systems fit {ROWS["offline"]:,} rows. Bytes: all arrays of the model, 98,304 of them for its \
 calibration."""

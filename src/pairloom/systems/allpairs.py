@@ -106,8 +106,8 @@ class AllPairs(PairwiseClassifier):
     @property
     def card(self) -> Card:
         if self._keeps_rows:
-            return Card("Boissier et al. 2016", "t D", "t D", problem="general", memory="grows")
-        return Card("Boissier et al. 2016", "D^2", "D^2", problem="general")
+            return Card("Boissier et al. 2016", "t D", "t D", "general", variance_reduction="exact", memory="grows")
+        return Card("Boissier et al. 2016", "D^2", "D^2", "general", variance_reduction="exact")
 
     @property
     def _keeps_rows(self) -> bool:

@@ -105,8 +105,8 @@ class OPAUC(PairwiseClassifier):
 
     @property
     def card(self) -> Card:
-        size = "D^2" if self.rank is None else "r D"
-        return Card("Gao et al. 2013", size, size)
+        size, exact = ("D^2", "exact") if self.rank is None else ("r D", "sketch")
+        return Card("Gao et al. 2013", size, size, variance_reduction=exact)
 
     def _make_learner(self, n_classes: int, seed: int | None) -> RuleLearner:
         check_choice("schedule", self.schedule, SCHEDULES)

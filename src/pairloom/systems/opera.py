@@ -119,7 +119,8 @@ class OPERA(KernelClassifier):
     @property
     def card(self) -> Card:
         model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
-        return Card("Ying and Zhou 2016", "t d + t^2", "t d + t^2", problem="general", model=model, memory="grows")
+        reference = "Ying and Zhou 2016, Lin et al. 2017"
+        return Card(reference, "t d + t^2", "t d + t^2", "general", model, variance_reduction="exact", memory="grows")
 
     def _make_learner(self, n_classes: int, seed: int | None) -> "PairExpansion":
         check_choice("loss", self.loss, LOSSES)

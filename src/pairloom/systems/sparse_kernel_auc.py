@@ -112,7 +112,7 @@ class SparseKernelAUC(KernelClassifier):
     @property
     def card(self) -> Card:
         model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
-        return Card("Kakkar et al. 2017", "s d + s^2 + s log n", "n s", model=model, scheme="offline")
+        return Card("Kakkar et al. 2017", "s d + s^2 + s log n", "n s", "AUC", model, "exact", "offline")
 
     def _make_learner(self, n_classes: int, seed: int | None) -> "GreedyBasis":
         return GreedyBasis(
