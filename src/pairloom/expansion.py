@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.checks import check_choice
 from pairloom.compiled import compiled, dot
 from pairloom.engines.fused import BLOCK_BYTES
 from pairloom.features import Gaussian, Identity, Kernel, Linear
 from pairloom.features.exact import kernel_row
 from pairloom.features.sparse import is_sparse
-from pairloom.onepass import Dtype, Engine, OnePass
+from pairloom.onepass import OnePass
 from pairloom.pairs import OppositeClass
-from pairloom.randomness import fresh_seed
-from pairloom.state import Batch, Kept, State
-from pairloom.steps import Average, Constant, Schedule
+from pairloom.state import Batch, State
+from pairloom.steps import Constant, Schedule
 from pairloom.typing import Array
 
 
@@ -74,21 +72,11 @@ class Expansion(OnePass):
     features: Identity = field(default_factory=Identity)
     pairs: OppositeClass = field(default_factory=OppositeClass)
     step: Schedule = field(default_factory=lambda: Constant(0.01))
-    dtype: Dtype = "float32"
-    seed: int | None = None
-    engine: Engine = "auto"
-    average: Average = field(default="last", init=False, repr=False)
-    state: State | None = field(default=None, init=False, repr=False)
-    kept: Kept | None = field(default=None, init=False, repr=False)
-    named_step: float = field(default=np.inf, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_choice("dtype", self.dtype, Dtype)
-        check_choice("engine", self.engine, Engine)
+        super().__post_init__()
         if isinstance(self.kernel.gamma, tuple):
             raise ValueError("an exact kernel takes one gamma for all columns: scale the columns instead")
-        if self.seed is None:
-            self.seed = fresh_seed()
 
     @abstractmethod
     def _start(self, gamma: Array, dim: int) -> ExpansionState:

@@ -5,17 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.checks import check_choice
 from pairloom.engines import fused, reference, sparse
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.features.sparse import is_sparse
 from pairloom.losses import Hinge, Loss, Square
 from pairloom.memory import Memory, MemoryState, Strata
-from pairloom.onepass import Dtype, Engine, OnePass
-from pairloom.pairs import ClassDifference, Difference, OppositeClass, Pairs
-from pairloom.randomness import fresh_seed
-from pairloom.state import Batch, Kept, State
-from pairloom.steps import L2, Average, Constant, Penalty, Schedule
+from pairloom.onepass import OnePass
+from pairloom.pairs import ClassDifference, Difference, OppositeClass
+from pairloom.state import Batch, State
+from pairloom.steps import L2, Penalty
 from pairloom.typing import Array
 
 
@@ -52,23 +50,12 @@ class Learner(OnePass):
     """
 
     features: FeatureMap = field(default_factory=RandomFourier)
-    pairs: Pairs = field(default_factory=OppositeClass)
     loss: Loss = field(default_factory=Square)
     memory: Memory = field(default_factory=Strata)
-    step: Schedule = field(default_factory=lambda: Constant(0.125))
     penalty: Penalty = field(default_factory=L2)
-    average: Average = "last"
-    dtype: Dtype = "float32"
-    seed: int | None = None
-    engine: Engine = "auto"
-    state: State | None = field(default=None, init=False, repr=False)
-    kept: Kept | None = field(default=None, init=False, repr=False)
-    named_step: float = field(default=np.inf, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_choice("average", self.average, Average)
-        check_choice("dtype", self.dtype, Dtype)
-        check_choice("engine", self.engine, Engine)
+        super().__post_init__()
         self.penalty.check(self.step.eta)
         if not self.memory.joint and self.pairs.n_groups == 0:
             raise ValueError(
@@ -82,8 +69,6 @@ class Learner(OnePass):
             raise ValueError("normalization='sum' counts the rows of the other class: use pairs=OppositeClass()")
         if self.step.sequential and not isinstance(self.loss, Hinge):
             raise ValueError(f"{type(self.step).__name__} steps end where the hinge loss does: use loss=Hinge()")
-        if self.seed is None:
-            self.seed = fresh_seed()
 
     @property
     def needs_data(self) -> bool:

@@ -2,20 +2,22 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from math import floor, log10
 from typing import Any, Literal, Self
 
 import numpy as np
 
+from pairloom.checks import check_choice
 from pairloom.compiled import row_dots
 from pairloom.engines import reference, sparse
-from pairloom.features import FeatureMap
+from pairloom.features import FeatureMap, Identity
 from pairloom.features.sparse import is_sparse
-from pairloom.pairs import Pairs
-from pairloom.randomness import generator
+from pairloom.pairs import OppositeClass, Pairs
+from pairloom.randomness import fresh_seed, generator
 from pairloom.state import CUT, SKIPPED, WORST, Batch, Kept, Recent, State, cast
 from pairloom.state import RECENT as RECENT_ROWS
-from pairloom.steps import Average, Schedule
+from pairloom.steps import Average, Constant, Schedule
 from pairloom.typing import Array
 from pairloom.validation import check_finite, check_weight, positive_weight, rows_of
 
@@ -35,22 +37,31 @@ class StabilityWarning(UserWarning):
     """A step was too long for the data and was cut."""
 
 
+@dataclass(eq=False)
 class OnePass(ABC):
     """A model <w, phi(x)> learned one example at a time: rows in, scores out, warm start by replay.
 
     A learner says what it keeps besides w (``_start_memory``) and what a block of rows does (``_run``).
+    ``named_step``: the safe step that the last warning named.
     """
 
-    features: FeatureMap
-    pairs: Pairs
-    step: Schedule
-    average: Average
-    dtype: Dtype
-    seed: int | None
-    engine: Engine
-    state: State | None
-    kept: Kept | None
-    named_step: float
+    features: FeatureMap = field(default_factory=Identity)
+    pairs: Pairs = field(default_factory=OppositeClass)
+    step: Schedule = field(default_factory=lambda: Constant(0.125))
+    average: Average = "last"
+    dtype: Dtype = "float32"
+    seed: int | None = None
+    engine: Engine = "auto"
+    state: State | None = field(default=None, init=False, repr=False)
+    kept: Kept | None = field(default=None, init=False, repr=False)
+    named_step: float = field(default=np.inf, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_choice("average", self.average, Average)
+        check_choice("dtype", self.dtype, Dtype)
+        check_choice("engine", self.engine, Engine)
+        if self.seed is None:
+            self.seed = fresh_seed()
 
     @abstractmethod
     def _start_memory(self, n_features: int, phi: Any, rows: Any) -> Any:

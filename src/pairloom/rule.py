@@ -6,18 +6,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairloom.checks import check_choice
 from pairloom.engines.fused import BLOCK_BYTES
 from pairloom.engines.reference import limited
 from pairloom.engines.sparse import Rows, center_of, csr
 from pairloom.engines.sparse_kernels import SIGMA, SQUARE, A, B
-from pairloom.features import FeatureMap, Identity
+from pairloom.features import Identity
 from pairloom.features.sparse import is_sparse
-from pairloom.onepass import Dtype, Engine, OnePass
+from pairloom.onepass import OnePass
 from pairloom.pairs import OppositeClass
-from pairloom.randomness import fresh_seed
-from pairloom.state import Batch, Kept, Lazy, LazyModel, State
-from pairloom.steps import L2, Average, Constant, Penalty, Schedule, averaging_rate
+from pairloom.state import Batch, Lazy, LazyModel, State
+from pairloom.steps import L2, Average, Penalty, averaging_rate
 from pairloom.typing import Array
 
 
@@ -104,7 +102,7 @@ class Rule(ABC):
         """Look at all rows before the first step, if offline: ``rows()`` gives blocks (Z, y (n, models), weight)."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class RuleLearner(OnePass):
     """A model <w, phi(x)> learned by a :class:`Rule`, one example at a time, in one pass.
 
@@ -112,25 +110,12 @@ class RuleLearner(OnePass):
     """
 
     rule: Rule
-    features: FeatureMap = field(default_factory=Identity)
     pairs: OppositeClass = field(default_factory=OppositeClass)
-    step: Schedule = field(default_factory=lambda: Constant(0.125))
     penalty: Penalty = field(default_factory=L2)
-    average: Average = "last"
-    dtype: Dtype = "float32"
-    seed: int | None = None
-    engine: Engine = "auto"
-    state: State | None = field(default=None, init=False, repr=False)
-    kept: Kept | None = field(default=None, init=False, repr=False)
-    named_step: float = field(default=np.inf, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_choice("average", self.average, Average)
-        check_choice("dtype", self.dtype, Dtype)
-        check_choice("engine", self.engine, Engine)
+        super().__post_init__()
         self.penalty.check(self.step.eta)
-        if self.seed is None:
-            self.seed = fresh_seed()
 
     def prepare(self, batch: Batch) -> None:
         """Fix rules on data and the statistics of an offline rule, from all rows that will be learned."""

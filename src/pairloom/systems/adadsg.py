@@ -21,10 +21,9 @@ from pairloom.features.sparse import is_sparse
 from pairloom.losses import LOSSES, Loss, Square, loss_slope, loss_value
 from pairloom.onepass import Dtype, Engine, OnePass
 from pairloom.pairs import OppositeClass
-from pairloom.randomness import fresh_seed
 from pairloom.rule import lazy_model
-from pairloom.state import LOSS, PAIRS, STEPS, Batch, Kept, State
-from pairloom.steps import Average, Constant, ElasticNet
+from pairloom.state import LOSS, PAIRS, STEPS, Batch, State
+from pairloom.steps import Constant, ElasticNet
 from pairloom.systems.fpogd import Losses
 from pairloom.typing import Array
 
@@ -167,11 +166,10 @@ def stages(
         yield Stage((i, j), (np.cumsum(weight[i]), np.cumsum(weight[j])), passes * max(len(i), len(j)))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class StagedPairs(OnePass):
     """A model <w, phi(x)> learned from random pairs of all rows, in stages. Parameters as in :class:`AdaDSG`."""
 
-    features: FeatureMap = field(default_factory=Identity)
     pairs: OppositeClass = field(default_factory=OppositeClass)
     loss: Loss = field(default_factory=Square)
     step: Constant = field(default_factory=lambda: Constant(0.01))
@@ -180,22 +178,12 @@ class StagedPairs(OnePass):
     n_stages: int = 10
     growth: float = 2.0
     passes: int = 1
-    average: Average = field(default="last", init=False)
-    dtype: Dtype = "float32"
-    seed: int | None = None
-    engine: Engine = "auto"
-    state: State | None = field(default=None, init=False, repr=False)
-    kept: Kept | None = field(default=None, init=False, repr=False)
-    named_step: float = field(default=np.inf, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_count("n_stages", self.n_stages)
         check_number("growth", self.growth, 1)
         check_count("passes", self.passes)
-        check_choice("dtype", self.dtype, Dtype)
-        check_choice("engine", self.engine, Engine)
-        if self.seed is None:
-            self.seed = fresh_seed()
 
     def prepare(self, batch: Batch) -> None:
         """Learn the model from all rows."""

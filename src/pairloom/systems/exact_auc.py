@@ -8,7 +8,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from pairloom.calibration import next_calibration_row
 from pairloom.card import Card
-from pairloom.checks import check_choice, check_count, check_number
+from pairloom.checks import check_count, check_number
 from pairloom.classifier import PairwiseClassifier
 from pairloom.compiled import row_dots
 from pairloom.features import FeatureMap, Identity, linear_map
@@ -16,9 +16,7 @@ from pairloom.features.scaling import Scaling
 from pairloom.features.sparse import is_sparse
 from pairloom.onepass import Dtype, Engine, OnePass
 from pairloom.pairs import OppositeClass
-from pairloom.randomness import fresh_seed
-from pairloom.state import Batch, Kept, State
-from pairloom.steps import Constant
+from pairloom.state import Batch, State
 from pairloom.typing import Array
 
 ROWS = 256
@@ -121,9 +119,14 @@ class ExactAUC(PairwiseClassifier):
 
     def _make_learner(self, n_classes: int, seed: int | None) -> "ExactLearner":
         return ExactLearner(
-            linear_map(self.features, self.scale), OppositeClass(n_classes), self.alpha, self.max_bytes,
-            self.dtype, seed, self.engine,
-        )  # fmt: skip
+            features=linear_map(self.features, self.scale),
+            pairs=OppositeClass(n_classes),
+            alpha=self.alpha,
+            max_bytes=self.max_bytes,
+            dtype=self.dtype,
+            seed=seed,
+            engine=self.engine,
+        )
 
 
 @dataclass(frozen=True)
@@ -212,32 +215,19 @@ class ClassMoments:
         return TwoClasses(S + np.outer(delta, delta), delta)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class ExactLearner(OnePass):
     """Moments in, minimiser out."""
 
-    features: FeatureMap = field(default_factory=Identity)
     pairs: OppositeClass = field(default_factory=OppositeClass)
     alpha: float = 1e-4
     max_bytes: int = 2**30
-    dtype: Dtype = "float32"
-    seed: int | None = None
-    engine: Engine = "auto"
-    state: State | None = field(default=None, init=False, repr=False)
-    kept: Kept | None = field(default=None, init=False, repr=False)
-    named_step: float = field(default=np.inf, init=False, repr=False)
     solved: tuple[int, Array] | None = field(default=None, init=False, repr=False)
 
-    step = Constant(1.0)
-    average = "last"
-
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_number("alpha", self.alpha, 0)
         check_count("max_bytes", self.max_bytes)
-        check_choice("dtype", self.dtype, Dtype)
-        check_choice("engine", self.engine, Engine)
-        if self.seed is None:
-            self.seed = fresh_seed()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "solved": None}
