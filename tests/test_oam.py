@@ -141,7 +141,7 @@ def test_sums_over_three_classes_with_weights(engine, memory):
     y = np.digitize(X[:, 0] + np.square(X[:, 1]), [0.5, 1.5])
     weight = np.random.default_rng(0).gamma(2.0, size=150)
     learner = Learner(
-        Identity(), OppositeClass(3), Hinge(), memory, Constant(1e-3), dtype="float64", seed=0, **how
+        Identity(), OppositeClass(3), Hinge(), memory, step=Constant(1e-3), dtype="float64", seed=0, **how
     )  # fmt: skip
     w = np.zeros((3, 4))
     for t in range(150):

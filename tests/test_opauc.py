@@ -268,7 +268,7 @@ def test_the_mean_of_the_sketches(sketch, weighted):
     rule = Sketch(3, sketch)
     drawn = np.empty((3000, 3, 3))
     for seed in range(3000):
-        learner = RuleLearner(rule, dtype="float64", seed=seed).partial_fit(X, np.ones(9), weight)
+        learner = RuleLearner(rule=rule, dtype="float64", seed=seed).partial_fit(X, np.ones(9), weight)
         drawn[seed] = matrix_of(rule, learner.state.memory, 1)
     c = np.average(X, axis=0, weights=weight)
     expected = np.cov(X.T, aweights=weight, ddof=0)
@@ -285,7 +285,7 @@ def test_the_centred_sketch_by_its_definition():
     """Y = sum_i sqrt(p_i) (z_i - c) a_i' with the final mean, though the mean moves while rows come in."""
     rng = np.random.default_rng(2)
     X, weight = rng.normal(size=(40, 5)) + 3, rng.gamma(1.0, size=40)
-    learner = RuleLearner(Sketch(4), dtype="float64", seed=8).partial_fit(X, np.ones(40), weight)
+    learner = RuleLearner(rule=Sketch(4), dtype="float64", seed=8).partial_fit(X, np.ones(40), weight)
     a = np.sqrt(weight)[:, None] * normals(generator(8).random((40, 4)))
     c = np.average(X, axis=0, weights=weight)
     np.testing.assert_allclose(learner.state.memory.Y[0, 1], (X - c).T @ a, rtol=0, atol=1e-12)

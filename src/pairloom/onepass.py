@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from math import floor, log10
 from typing import Any, Literal, Self
 
@@ -47,6 +47,7 @@ class OnePass(ABC):
 
     features: FeatureMap = field(default_factory=Identity)
     pairs: Pairs = field(default_factory=OppositeClass)
+    _: KW_ONLY
     step: Schedule = field(default_factory=lambda: Constant(0.125))
     average: Average = "last"
     dtype: Dtype = "float32"
