@@ -12,6 +12,7 @@ from pairloom.features import (
     OrthogonalFourier,
     RandomFourier,
 )
+from pairloom.grid import Grid
 from pairloom.learner import Learner
 from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
@@ -33,6 +34,7 @@ __all__ = [
     "Difference",
     "ElasticNet",
     "Gaussian",
+    "Grid",
     "Hinge",
     "Horizon",
     "Identity",

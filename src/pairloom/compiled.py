@@ -10,10 +10,12 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
+from math import factorial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 
 from pairloom.typing import Array
 
@@ -155,3 +157,44 @@ def move(a: Array, b: Array, step: float) -> None:
     e = a.dtype.type(step)
     for k in range(a.shape[0]):
         a[k] += e * (b[k] - a[k])
+
+
+EXP = tuple((-1.0) ** k / factorial(k) for k in range(14))
+ARTANH = tuple(1.0 / k for k in range(1, 36, 2))
+
+
+@compiled
+def exp_minus(a: float) -> float:
+    """exp(-a) for a >= 0, in the precision of a, without a call or a branch: loops over it are vector instructions.
+
+    exp(-a) = 2^-n exp(-r) with |r| <= ln(2) / 2, by Taylor's series. Unrolled: vectorisation asks for it.
+    """
+    c, one = type(a), type(a)(1)
+    a = min(a, c(700))
+    n = np.int32(a * c(1.4426950408889634) + c(0.5))
+    r = a - c(n) * c(0.6931471805599453)
+    e = ((c(EXP[13]) * r + c(EXP[12])) * r + c(EXP[11])) * r + c(EXP[10])
+    e = (((e * r + c(EXP[9])) * r + c(EXP[8])) * r + c(EXP[7])) * r + c(EXP[6])
+    e = (((e * r + c(EXP[5])) * r + c(EXP[4])) * r + c(EXP[3])) * r + c(EXP[2])
+    e = (e * r - one) * r + one
+    e *= (c(0.5) if n & 1 else one) * (c(0.25) if n & 2 else one)
+    e *= (c(2.0**-4) if n & 4 else one) * (c(2.0**-8) if n & 8 else one)
+    e *= (c(2.0**-16) if n & 16 else one) * (c(2.0**-32) if n & 32 else one)
+    e *= c(2.0**-64) if n & 64 else one
+    e *= c(2.0**-128) if n & 128 else one
+    e *= c(2.0**-256) if n & 256 else one
+    e *= c(2.0**-512) if n & 512 else one
+    return e
+
+
+@compiled
+def log_one_plus(e: float) -> float:
+    """log(1 + e) for 0 <= e <= 1, as ``exp_minus``: 2 artanh(z) with z = e / (2 + e)."""
+    c = type(e)
+    z = e / (c(2) + e)
+    t = z * z
+    s = ((c(ARTANH[17]) * t + c(ARTANH[16])) * t + c(ARTANH[15])) * t + c(ARTANH[14])
+    s = (((s * t + c(ARTANH[13])) * t + c(ARTANH[12])) * t + c(ARTANH[11])) * t + c(ARTANH[10])
+    s = (((s * t + c(ARTANH[9])) * t + c(ARTANH[8])) * t + c(ARTANH[7])) * t + c(ARTANH[6])
+    s = (((s * t + c(ARTANH[5])) * t + c(ARTANH[4])) * t + c(ARTANH[3])) * t + c(ARTANH[2])
+    return c(2) * z * ((s * t + c(ARTANH[1])) * t + c(1))

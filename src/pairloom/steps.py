@@ -24,6 +24,8 @@ class Schedule(ABC):
     name: ClassVar[str]
     sequential: ClassVar[bool] = False
     """Whether w moves after each partner of an example, and not once for all of them."""
+    steady: ClassVar[bool] = False
+    """Whether eta_t is the same for all t."""
 
     eta: float
 
@@ -47,6 +49,7 @@ class Constant(Schedule):
     """eta_t = eta."""
 
     name = "constant"
+    steady = True
 
     def at(self, t: Array) -> Array:
         return constant(t, self.eta)
@@ -83,6 +86,7 @@ class Horizon(Schedule):
     """eta_t = eta / sqrt(T), constant, for a stream whose length T is known."""
 
     name = "horizon"
+    steady = True
 
     horizon: int = 0
 

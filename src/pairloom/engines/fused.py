@@ -119,15 +119,23 @@ def learn(
             if averaging:
                 move(w_bar[k], w[k], rho[i])
         for e in range(start[i], start[i + 1]):
-            j = slot[e]
-            if blend[e] == 1:
-                points[j] = z
-            elif blend[e] > 0:
-                move(points[j], z, blend[e])
-            if blend[e] > 0:
-                labels[j] = y[i]
-                queries[j] = query[i]
-            mass[j] = new_mass[e]
+            write_slot(slot[e], z, y[i], query[i], blend[e], new_mass[e], points, labels, queries, mass)
+
+
+@compiled
+def write_slot(
+    j: int, z: Array, y: float, query: int, blend: float, new_mass: float,
+    points: Array, labels: Array, queries: Array, mass: Array,
+) -> None:  # fmt: skip
+    """``Slots.write``."""
+    if blend == 1:
+        points[j] = z
+    elif blend > 0:
+        move(points[j], z, blend)
+    if blend > 0:
+        labels[j] = y
+        queries[j] = query
+    mass[j] = new_mass
 
 
 @compiled

@@ -1,0 +1,202 @@
+"""What a block of rows does whatever the models are: the slots' fate, the partners of each row, inner products.
+
+Inside a block every point is one of its *atoms*: the slots' points at its start, its rows, or a blend of two atoms.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pairloom.compiled import compiled
+from pairloom.engines.fused import find_partners, write_slot
+from pairloom.memory import Plan, Slots
+from pairloom.pairs import pair_offset, pair_sign
+from pairloom.state import Batch
+from pairloom.typing import Array
+
+if TYPE_CHECKING:
+    from pairloom.grid import Grid
+
+
+class Events(NamedTuple):
+    """What rows do to slots: row i has the events ``start[i]:start[i + 1]``.
+
+    After an event its ``slot`` is ``atom``, which is ``blend`` parts the row; blend 0 leaves the slot as it is.
+    ``blends[i]``: blended atoms there are before row i.
+    """
+
+    start: Array
+    slot: Array
+    atom: Array
+    blend: Array
+    blends: Array
+
+
+class Partners(NamedTuple):
+    """The partners of each row: how many (-1: nothing to learn from), their slots, atoms, weights, signs and offsets.
+
+    ``stop[i]``: the first row after i whose partners are not the same slots holding the same atoms.
+    """
+
+    number: Array
+    slot: Array
+    atom: Array
+    p: Array
+    sign: Array
+    offset: Array
+    stop: Array
+
+
+@dataclass
+class Block:
+    """The atoms of a block: points of the ``live`` slots, which hold something before or after, then rows, then blends.
+
+    ``vectors``: points and rows. ``gram``: inner products of all atoms. ``parts``: the two atoms of each blend, of
+    which the second, a row, has the share ``shares``.
+    """
+
+    batch: Batch
+    plan: Plan
+    live: Array
+    vectors: Array
+    events: Events
+    gram: Array
+    parts: Array
+    shares: Array
+
+    @property
+    def rows(self) -> Array:
+        """phi(x)."""
+        return self.vectors[len(self.live) :]
+
+    @property
+    def points(self) -> Array:
+        """Of the live slots, at the start of the block."""
+        return self.vectors[: len(self.live)]
+
+
+def make_block(slots: Slots, slot_gram: Array, Z: Array, batch: Batch, plan: Plan) -> Block:
+    """Atoms and their inner products; those of the slots' points, ``slot_gram``, move on to the end of the block."""
+    used = slots.mass > 0
+    used[plan.slot] = True
+    live = np.flatnonzero(used)
+    S, n = len(live), len(batch)
+    blended = (plan.blend > 0) & (plan.blend < 1)
+    row = np.repeat(np.arange(n), np.diff(plan.start))
+    atom = np.where(blended, S + n - 1 + np.cumsum(blended), S + row)
+    before = np.concatenate([[0], np.cumsum(blended)])[plan.start[:-1]]
+    events = Events(plan.start, np.searchsorted(live, plan.slot), atom, plan.blend, before)
+    vectors = np.concatenate([slots.points[live], Z])
+    points, rows, atoms = vectors[:S], vectors[S:], S + n + int(blended.sum())
+    gram, old, square = np.empty((atoms, atoms), Z.dtype), slice(0, S), np.ix_(live, live)
+    gram[old, old] = slot_gram[square]
+    np.matmul(rows, points.T, out=gram[S : S + n, old])
+    np.matmul(rows, rows.T, out=gram[S : S + n, S : S + n])
+    gram[old, S : S + n] = gram[S : S + n, old].T
+    now = np.arange(S)
+    parts = grow_gram(gram, S, n, events, now)
+    slot_gram[square] = gram[np.ix_(now, now)]
+    return Block(batch, plan, live, vectors, events, gram, parts, plan.blend[blended])
+
+
+def partner_tables(grid: "Grid", slots: Slots, block: Block) -> list[Partners]:
+    """The partners of each row, for each target of the pairs."""
+    n, S, live = len(block.batch), len(block.live), block.live
+    tables = []
+    for target in grid.pairs.models:
+        number, stop = np.empty((2, n), np.int64)
+        slot, atom = np.empty((2, n, S), np.int64)
+        p, sign, offset = np.empty((3, n, S))
+        table = Partners(number, slot, atom, p, sign, offset, stop)
+        tabulate(
+            grid.pairs.code, target, grid.memory.weighting == "class", grid.memory.joint,
+            block.batch.y, block.batch.query, block.events, block.plan.mass,
+            slots.labels[live], slots.queries[live], slots.mass[live], table,
+        )  # fmt: skip
+        tables.append(table)
+    return tables
+
+
+@compiled
+def grow_gram(gram: Array, n_slots: int, n_rows: int, events: Events, ref: Array) -> Array:
+    """Fill in the inner products of blends; the two atoms of which each is made."""
+    made = 0
+    parts = np.empty((gram.shape[0] - n_slots - n_rows, 2), np.int64)
+    for i in range(n_rows):
+        for e in range(events.start[i], events.start[i + 1]):
+            old, new, row = ref[events.slot[e]], events.atom[e], n_slots + i
+            if 0 < events.blend[e] < 1:
+                x = gram.dtype.type(events.blend[e])
+                for a in range(new):
+                    gram[new, a] = gram[a, new] = gram[old, a] + x * (gram[row, a] - gram[old, a])
+                gram[new, new] = gram[old, new] + x * (gram[row, new] - gram[old, new])
+                parts[made] = old, row
+                made += 1
+            if events.blend[e] > 0:
+                ref[events.slot[e]] = new
+    return parts
+
+
+@compiled
+def tabulate(
+    pairs: int, model: float, by_class: bool, joint: bool, y: Array, query: Array, events: Events, new_mass: Array,
+    labels: Array, queries: Array, mass: Array, table: Partners,
+) -> None:  # fmt: skip
+    """Fill in ``table``; labels, queries and mass of the slots move on."""
+    n = y.shape[0]
+    ref = np.arange(mass.shape[0])
+    for i in range(n):
+        number = find_partners(
+            pairs, model, by_class, joint, 1.0, y[i], query[i], labels, queries, mass, table.slot[i], table.p[i]
+        )  # fmt: skip
+        table.number[i] = number
+        for k in range(number):
+            j = table.slot[i, k]
+            table.atom[i, k] = ref[j]
+            table.sign[i, k] = pair_sign(pairs, y[i], labels[j], model)
+            table.offset[i, k] = pair_offset(pairs, y[i], labels[j], model)
+        for e in range(events.start[i], events.start[i + 1]):
+            j = events.slot[e]
+            if events.blend[e] > 0:
+                ref[j] = events.atom[e]
+                labels[j] = y[i]
+                queries[j] = query[i]
+            mass[j] = new_mass[e]
+    stop = n
+    for i in range(n - 1, -1, -1):
+        table.stop[i] = stop
+        if i > 0 and not same_partners(table, i - 1, i):
+            stop = i
+
+
+@compiled
+def same_partners(table: Partners, i: int, j: int) -> bool:
+    """Whether two rows have the same partners, and these the same points."""
+    if table.number[i] != table.number[j]:
+        return False
+    for k in range(table.number[i]):
+        if table.slot[i, k] != table.slot[j, k] or table.atom[i, k] != table.atom[j, k]:
+            return False
+    return True
+
+
+@compiled
+def unblend(coef: Array, parts: Array, blend: Array, start: int) -> None:
+    """Coefficients of blends become those of the slots' first points and the rows."""
+    for b in range(parts.shape[0] - 1, -1, -1):
+        x = coef.dtype.type(blend[b])
+        for g in range(coef.shape[1]):
+            coef[parts[b, 0], g] += (1 - x) * coef[start + b, g]
+            coef[parts[b, 1], g] += x * coef[start + b, g]
+
+
+@compiled
+def write_slots(
+    Z: Array, y: Array, query: Array, start: Array, slot: Array, blend: Array, new_mass: Array,
+    points: Array, labels: Array, queries: Array, mass: Array,
+) -> None:  # fmt: skip
+    """The events of all rows."""
+    for i in range(y.shape[0]):
+        for e in range(start[i], start[i + 1]):
+            write_slot(slot[e], Z[i], y[i], query[i], blend[e], new_mass[e], points, labels, queries, mass)

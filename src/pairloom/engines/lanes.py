@@ -1,0 +1,111 @@
+"""Many models side by side: in which order, and how long their steps are."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairloom.losses import Loss
+from pairloom.steps import averaging_rate
+from pairloom.typing import Array
+
+if TYPE_CHECKING:
+    from pairloom.learner import Learner
+
+WIDTH = 64
+"""Models learned at once: enough to fill vector registers, few enough that their coefficients stay in the cache."""
+
+Places = dict[Any, list[int]]
+"""Where in a tile each distinct part is used."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Weight vectors that are learned by the same instructions: ``start`` to ``stop`` of all.
+
+    They are the vectors ``target`` of learners with one loss, all of them averaged or none.
+    """
+
+    start: int
+    stop: int
+    target: int
+    loss: Loss
+    averaging: bool
+    steps: Places
+    penalties: Places
+    averages: Places
+
+    def step_table(self, t: Array, weight: Array) -> Array:
+        """keep and rate of each row's step, then of one of the parts into which its weight is split.
+
+        (4, rows, models), or (4, 1, models) if all rows have the same.
+        """
+        if all(step.steady for step in self.steps) and (weight == 1).all():
+            t, weight = t[:1], weight[:1]
+        eta = np.empty((len(t), self.stop - self.start))
+        for step, places in self.steps.items():
+            eta[:, places] = (step.at(t) * weight)[:, None]
+        table = np.ones((4, *eta.shape))
+        self._penalise(eta, table[:2])
+        if weight.max() > 1:
+            self._penalise(eta / np.ceil(weight)[:, None], table[2:])
+        return table
+
+    def _penalise(self, eta: Array, table: Array) -> None:
+        for penalty, places in self.penalties.items():
+            table[0][:, places], table[1][:, places], _ = penalty.at(eta[:, places])
+
+    def rate_table(self, t: Array) -> Array:
+        """rho of each row, if there are averages."""
+        rho = np.empty((len(t) if self.averaging else 0, self.stop - self.start))
+        for average, places in self.averages.items():
+            rho[:, places] = averaging_rate(average, t[: len(rho)])[:, None]
+        return rho
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The weight vectors of many learners in the order in which they lie side by side.
+
+    ``order``: the places of target 0 of learner 0, of its target 1, ..., of target 0 of learner 1, ...
+    ``n_averaged``: those with an average are the first.
+    """
+
+    tiles: list[Tile]
+    order: Array
+    n_averaged: int
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+def arrange(learners: "Sequence[Learner]", n_targets: int) -> Lanes:
+    """Vectors of a kind next to each other, cut into tiles."""
+    kinds: dict[tuple[bool, int, int], list[int]] = defaultdict(list)
+    for v in range(len(learners) * n_targets):
+        learner = learners[v // n_targets]
+        kinds[learner.average == "last", v % n_targets, learner.loss.code].append(v)
+    tiles: list[Tile] = []
+    placed: list[int] = []
+    for (_, target, _), vectors in sorted(kinds.items()):
+        for first in range(0, len(vectors), WIDTH):
+            part = vectors[first : first + WIDTH]
+            tiles.append(_tile([learners[v // n_targets] for v in part], len(placed), target))
+            placed += part
+    n_averaged = sum(tile.stop - tile.start for tile in tiles if tile.averaging)
+    return Lanes(tiles, np.argsort(placed), n_averaged)
+
+
+def _tile(learners: "Sequence[Learner]", start: int, target: int) -> Tile:
+    one = learners[0]
+    parts = (_places([getattr(learner, name) for learner in learners]) for name in ("step", "penalty", "average"))
+    return Tile(start, start + len(learners), target, one.loss, one.average != "last", *parts)
+
+
+def _places(parts: list[Any]) -> Places:
+    places = defaultdict(list)
+    for place, part in enumerate(parts):
+        places[part].append(place)
+    return dict(places)

@@ -1,0 +1,118 @@
+"""The blocked engine against the specification: every model of a grid is what it would be alone."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pairloom import L2, Grid, PassiveAggressive, StabilityWarning
+from pairloom.losses import LOSSES
+from pairloom.memory.strata import StrataState
+from pairloom.state import LOSS, PAIRS, SKIPPED, STEPS, WORST
+from tests.conftest import make_stream
+from tests.covering import covering_array, random_config
+from tests.test_agreement import (
+    DIFFERENCES,
+    MEMORIES,
+    OPTIONS,
+    close,
+    labels_for,
+    make_learner,
+    make_memory,
+    valid,
+    weights_for,
+)
+
+BLOCKS = [1, 7, 64, 400]
+
+GRID_OPTIONS = {
+    **OPTIONS,
+    "memory": ["strata"] * 8 + list(MEMORIES),
+    "penalty": [L2(), L2(1e-3), L2(0.5), L2(0.5, "proximal")],
+    "eta": [0.02, 0.2, 1.5],
+    "block": BLOCKS,
+}
+
+
+def fits(config):
+    if not valid(config) or config["schedule"] is PassiveAggressive or make_memory(config).weighting == "sum":
+        return False
+    return config["eta"] * config["penalty"].alpha < 1
+
+
+def candidates(config, dtype):
+    """A learner, and others that differ in all that may differ."""
+    one = make_learner(config, dtype=dtype)
+    square = config["pairs"] in DIFFERENCES
+    rng = np.random.default_rng(0)
+    others = [
+        replace(
+            one,
+            loss=one.loss if square else list(LOSSES.values())[rng.integers(4)],
+            step=config["schedule"]([0.005, 0.1, 0.7][rng.integers(3)]),
+            penalty=[L2(1e-2), L2(0.9), L2(3.0, "proximal")][rng.integers(3)],
+            average=["last", "mean", "poly"][rng.integers(3)],
+        )
+        for _ in range(4)
+    ]
+    return [one, *others]
+
+
+def stream_for(config, n):
+    X, y = make_stream(config["stream"], n, 5, seed=7)
+    groups = None if config["groups"] is None else np.arange(n) // 7 % config["groups"]
+    return X, labels_for(config["pairs"], X, y), weights_for(config["weights"], n), groups
+
+
+def assert_grid_agrees(config, dtype, n=300):
+    rows = stream_for(config, n)
+    grid = Grid(candidates(config, dtype), block_rows=config["block"]).partial_fit(*rows)
+    assert not grid.frozen
+    for i, learner in enumerate(grid.learners):
+        truth = replace(learner, engine="reference")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StabilityWarning)
+            truth.partial_fit(*rows)
+        assert_same_state(grid.learner(i), truth, 1e-10 if dtype == "float64" else 1e-4)
+
+
+def assert_same_state(learner, reference, tol):
+    ours, truth = learner.state, reference.state
+    assert ours.t == truth.t
+    assert close(ours.w, truth.w, tol)
+    assert close(learner.coef, reference.coef, tol)
+    assert close(ours.recent.scores, truth.recent.scores, tol)
+    np.testing.assert_array_equal(ours.recent.labels, truth.recent.labels)
+    np.testing.assert_array_equal(ours.memory.slots.mass, truth.memory.slots.mass)
+    np.testing.assert_array_equal(ours.memory.slots.labels, truth.memory.slots.labels)
+    assert close(ours.memory.slots.points, truth.memory.slots.points, tol)
+    np.testing.assert_array_equal(ours.tally[[PAIRS, SKIPPED]], truth.tally[[PAIRS, SKIPPED]])
+    np.testing.assert_allclose(ours.tally[[STEPS, LOSS, WORST]], truth.tally[[STEPS, LOSS, WORST]], rtol=tol, atol=tol)
+    if isinstance(ours.memory, StrataState):
+        np.testing.assert_array_equal(ours.memory.used, truth.memory.used)
+        assert close(ours.memory.centers, truth.memory.centers, tol)
+
+
+COVERING = list(covering_array(GRID_OPTIONS, fits, seed=1))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_grids_agree_on_every_pair_of_options(part):
+    for config in COVERING[part::4]:
+        assert_grid_agrees(config, "float64")
+
+
+def test_grids_agree_in_float32():
+    rng = np.random.default_rng(4)
+    for _ in range(25):
+        assert_grid_agrees(random_config(GRID_OPTIONS, rng, fits), "float32", n=200)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("seed", range(10))
+def test_grids_agree_on_thousands_of_random_options(seed, dtype):
+    rng = np.random.default_rng(2000 + seed)
+    for _ in range(100):
+        assert_grid_agrees(random_config(GRID_OPTIONS, rng, fits), dtype, n=500)
