@@ -89,14 +89,10 @@ def make_block(slots: Slots, slot_gram: Array, Z: Array, batch: Batch, plan: Pla
     events = Events(plan.start, np.searchsorted(live, plan.slot), atom, plan.blend, before)
     vectors = np.concatenate([slots.points[live], Z])
     points, rows, atoms = vectors[:S], vectors[S:], S + n + int(blended.sum())
-    gram, old, square = np.empty((atoms, atoms), Z.dtype), slice(0, S), np.ix_(live, live)
-    gram[old, old] = slot_gram[square]
-    np.matmul(rows, points.T, out=gram[S : S + n, old])
+    gram = np.empty((atoms, atoms), Z.dtype)
+    np.matmul(rows, points.T, out=gram[S : S + n, :S])
     np.matmul(rows, rows.T, out=gram[S : S + n, S : S + n])
-    gram[old, S : S + n] = gram[S : S + n, old].T
-    now = np.arange(S)
-    parts = grow_gram(gram, S, n, events, now)
-    slot_gram[square] = gram[np.ix_(now, now)]
+    parts = complete_gram(gram, slot_gram, live, n, events)
     return Block(batch, plan, live, vectors, events, gram, parts, plan.blend[blended])
 
 
@@ -119,23 +115,41 @@ def partner_tables(grid: "Grid", slots: Slots, block: Block) -> list[Partners]:
 
 
 @compiled
-def grow_gram(gram: Array, n_slots: int, n_rows: int, events: Events, ref: Array) -> Array:
-    """Fill in the inner products of blends; the two atoms of which each is made."""
+def complete_gram(gram: Array, slot_gram: Array, live: Array, n_rows: int, events: Events) -> Array:
+    """Fill in the inner products of points, and of blends: the two atoms of which each of these is made.
+
+    ``slot_gram`` moves on to the points at the end of the block.
+    """
+    S = live.shape[0]
+    now = np.arange(S)
+    for j in range(S):
+        for l in range(S):  # noqa: E741
+            gram[j, l] = slot_gram[live[j], live[l]]
+        for i in range(S, S + n_rows):
+            gram[j, i] = gram[i, j]
+    parts = np.empty((gram.shape[0] - S - n_rows, 2), np.int64)
     made = 0
-    parts = np.empty((gram.shape[0] - n_slots - n_rows, 2), np.int64)
     for i in range(n_rows):
         for e in range(events.start[i], events.start[i + 1]):
-            old, new, row = ref[events.slot[e]], events.atom[e], n_slots + i
             if 0 < events.blend[e] < 1:
-                x = gram.dtype.type(events.blend[e])
-                for a in range(new):
-                    gram[new, a] = gram[a, new] = gram[old, a] + x * (gram[row, a] - gram[old, a])
-                gram[new, new] = gram[old, new] + x * (gram[row, new] - gram[old, new])
-                parts[made] = old, row
+                parts[made] = now[events.slot[e]], S + i
+                blend_atoms(gram, parts[made, 0], parts[made, 1], events.atom[e], events.blend[e])
                 made += 1
             if events.blend[e] > 0:
-                ref[events.slot[e]] = new
+                now[events.slot[e]] = events.atom[e]
+    for j in range(S):
+        for l in range(S):  # noqa: E741
+            slot_gram[live[j], live[l]] = gram[now[j], now[l]]
     return parts
+
+
+@compiled
+def blend_atoms(gram: Array, old: int, row: int, new: int, share: float) -> None:
+    """Inner products of atom ``new`` = old + share (row - old) with those before it and itself."""
+    x = gram.dtype.type(share)
+    for a in range(new):
+        gram[new, a] = gram[a, new] = gram[old, a] + x * (gram[row, a] - gram[old, a])
+    gram[new, new] = gram[old, new] + x * (gram[row, new] - gram[old, new])
 
 
 @compiled

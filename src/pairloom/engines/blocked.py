@@ -85,7 +85,7 @@ def learn_tile(state: GridState, tile: Tile, block: Block, partners: Partners) -
     where = slice(tile.start, tile.stop)
     w, w_bar, frozen = state.w[where], state.w_bar[where], state.frozen[where]
     models = start_models(state, tile, block)
-    learn_models(block.gram, len(block.live), block.events, partners, block.batch.weight, models)
+    learn_models(block.gram, len(block.live), block.batch.weight, tuple(block.events), tuple(partners), tuple(models))
     new = multiply_out(block, models.coef, models.sigma, [(models.head * models.sigma, w)])
     good = (frozen == 0) & in_range(new) & in_range(models.scores.T)
     if tile.averaging:
@@ -109,6 +109,7 @@ def start_models(state: GridState, tile: Tile, block: Block) -> Models:
     steps, rho = tile.step_table(t, block.batch.weight), tile.rate_table(t)
     frozen = state.frozen[where] > 0
     if frozen.any():
+        steps = steps.copy()
         steps[0::2, :, frozen], steps[1::2, :, frozen], rho[:, frozen] = 1.0, 0.0, 0.0
     by_w = block.vectors @ w.T
     width, atoms, kind = len(w), len(block.gram), w.dtype

@@ -8,11 +8,22 @@ both that slots become. All that learning needs are the inner products of atoms 
 where w_0 is the model at the start of the block and B_l the point of slot l.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pairloom.compiled import compiled
 from pairloom.engines.atoms import Events, Partners
-from pairloom.engines.blocked_steps import Models, Run, choose_lengths, choose_parts, gradient, make_run, step
+from pairloom.engines.blocked_steps import (
+    Models,
+    Run,
+    choose_careful_lengths,
+    choose_lengths,
+    choose_parts,
+    gradient,
+    make_run,
+    step,
+)
 from pairloom.typing import Array
 
 SMALL = 1e-10
@@ -23,12 +34,15 @@ OWN, OTHER = 0, 1
 
 
 @compiled
-def learn_models(gram: Array, n_slots: int, events: Events, partners: Partners, weight: Array, models: Models) -> None:
+def learn_models(gram: Array, n_slots: int, weight: Array, events_: Any, partners_: Any, models_: Any) -> None:
     """``reference.step`` over the rows of a block for models of one loss; all inner products are known.
+
+    The last three are ``Events``, ``Partners`` and ``Models`` as plain tuples: Numba takes long over named ones.
 
     A *run* of rows has the same partners. Inside it F is kept up to date for the partners alone; the other slots'
     F are those of the models at the start of the run until ``merge``.
     """
+    events, partners, models = Events(*events_), Partners(*partners_), Models(*models_)
     n, width = models.scores.shape
     run, ref = make_run(n_slots, n, width, models.averaging, gram), np.arange(n_slots)
     # Not simply 0: Numba would compile all that it is passed to for this one number.
@@ -42,12 +56,17 @@ def learn_models(gram: Array, n_slots: int, events: Events, partners: Partners, 
         square = open_run(gram, models, run, slots, atoms, stop - start)
         for i in range(start, stop):
             r = m + i - start
-            meet(gram[n_slots + i], n_slots + start, square, atoms, run, r)
-            score(models, run, i, i - start, r)
+            meet(gram, n_slots + i, n_slots + start, square, atoms, run, r)
+            sum_rows(run.h, run.active, r, run.s)
+            if models.averaging:
+                sum_rows(run.h, run.active_bar, r, run.s_bar)
+            score(models, run, i, i - start)
             if number >= 0:
                 norm = gram[n_slots + i, n_slots + i]
                 gradient(norm, square, partners, models, run, i)
-                parts = choose_lengths(weight[i], m, models, run, i)
+                parts = 0
+                if not choose_lengths(weight[i], m, models, run, i):
+                    parts = choose_careful_lengths(weight[i], m, models, run)
                 step(norm, square, models, run, r)
                 for part in range(parts):
                     gradient(norm, square, partners, models, run, i)
@@ -129,26 +148,29 @@ def open_run(gram: Array, models: Models, run: Run, slots: Array, atoms: Array, 
 
 
 @compiled
-def meet(inner: Array, first: int, square: Array, atoms: Array, run: Run, r: int) -> None:
-    """The present row's inner products with the partners and the rows of the run before it."""
+def meet(gram: Array, row: int, first: int, square: Array, atoms: Array, run: Run, r: int) -> None:
+    """The inner products of atom ``row`` with the partners and with the rows of the run before it."""
     m, h = len(atoms), run.h
     for k in range(m):
-        h[k] = square[m + 1, k] = inner[atoms[k]]
+        h[k] = square[m + 1, k] = gram[row, atoms[k]]
     for k in range(m, r):
-        h[k] = inner[first + k - m]
+        h[k] = gram[row, first + k - m]
 
 
 @compiled
-def score(models: Models, run: Run, i: int, at: int, r: int) -> None:
-    """The scores of row i, which is row ``at`` of the run: by w_hat, and before the row is learned."""
+def sum_rows(h: Array, rows: Array, n: int, out: Array) -> None:
+    """sum_k h_k row_k over the first n rows."""
+    np.dot(h[:n].reshape(1, n), rows[:n], out)
+
+
+@compiled
+def score(models: Models, run: Run, i: int, at: int) -> None:
+    """Complete the scores of row i, which is row ``at`` of the run; note those before the row is learned."""
     s, bar, base, base_bar = run.s, run.s_bar, run.base, run.base_bar
     scores, sigma, decay, gain = models.scores, models.sigma, run.decay, run.gain
-    h = run.h[:r].reshape(1, r)
-    np.dot(h, run.active[:r], s)
     for g in range(s.shape[1]):
         s[0, g] += base[at, g]
     if models.averaging:
-        np.dot(h, run.active_bar[:r], bar)
         for g in range(s.shape[1]):
             scores[i, g] = bar[0, g] + decay[g] * base_bar[at, g] + gain[g] * base[at, g]
     else:

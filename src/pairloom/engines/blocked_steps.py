@@ -130,19 +130,31 @@ def gradient(norm: float, square: Array, partners: Partners, models: Models, run
 
 
 @compiled
-def choose_lengths(weight: float, m: int, models: Models, run: Run, i: int) -> int:
-    """The length of each model's step; the number of parts, if there are steps to be split."""
-    steps, tally, keep, length, loss = models.steps, models.tally, run.keep, run.length, run.loss
-    row = i if steps.shape[1] > 1 else 0
+def choose_lengths(weight: float, m: int, models: Models, run: Run, i: int) -> bool:
+    """The length of each model's step, counted as taken; False if one of them needs care."""
+    steps, tally, keep, length = models.steps, models.tally, run.keep, run.length
+    loss, square, smooth = run.loss, run.square, models.smooth
+    row, unsafe = i if steps.shape[1] > 1 else 0, 1 if weight > 1 else 0
     for g in range(len(keep)):
         keep[g], length[g] = steps[0, row, g], steps[1, row, g]
-    if weight <= 1 and all_safe(models, run):
-        for g in range(len(keep)):
-            tally[LOSS, g] += weight * loss[g]
-        for g in range(len(keep)):
-            tally[STEPS, g] += weight
-            tally[PAIRS, g] += m
-        return 0
+    for g in range(len(keep)):
+        instability = 0.5 * length[g] * square[g] / loss[g] if smooth and loss[g] > 0 else 0.0
+        safe = instability <= STABLE and length[g] * length[g] * (loss[g] + square[g]) < LONGEST
+        unsafe += 0 if safe else 1
+        tally[WORST, g] = max(tally[WORST, g], instability if safe and weight <= 1 else 0.0)
+    if unsafe:
+        return False
+    for g in range(len(keep)):
+        tally[STEPS, g] += weight
+        tally[PAIRS, g] += m
+        tally[LOSS, g] += weight * loss[g]
+    return True
+
+
+@compiled
+def choose_careful_lengths(weight: float, m: int, models: Models, run: Run) -> int:
+    """``choose_lengths`` where steps are cut, skipped, or split into parts: the number of these."""
+    tally, keep, length, loss = models.tally, run.keep, run.length, run.loss
     parts = 0
     for g in range(len(keep)):
         length[g] = safe_length(
@@ -181,20 +193,6 @@ def count_step(tally: Array, g: int, weight: float, pairs: int, loss: float) -> 
 
 
 @compiled
-def all_safe(models: Models, run: Run) -> bool:
-    """Whether no model's step needs care; keeps the largest instability."""
-    tally, length, loss, square, smooth = models.tally, run.length, run.loss, run.square, models.smooth
-    unsafe = 0
-    for g in range(len(loss)):
-        rate = length[g]
-        instability = 0.5 * rate * square[g] / loss[g] if smooth and loss[g] > 0 else 0.0
-        safe = instability <= STABLE and rate * rate * (loss[g] + square[g]) < LONGEST
-        unsafe += 0 if safe else 1
-        tally[WORST, g] = max(tally[WORST, g], instability if safe else 0.0)
-    return unsafe == 0
-
-
-@compiled
 def step(norm: float, square: Array, models: Models, run: Run, r: int) -> None:
     """w <- keep w - length v, for the models with a length; h = <z, B> is the last row of ``square``."""
     s, near, active, q, product, factor = run.s, run.near, run.active, run.q, run.product, run.factor
@@ -203,8 +201,9 @@ def step(norm: float, square: Array, models: Models, run: Run, r: int) -> None:
     for g in range(width):
         if length[g] == SKIP:
             # Not only factor 0: what overflowed stays infinite when it is multiplied by 0.
-            q[:m, g] = 0
-            product[: m + 2, g] = 0
+            for k in range(m):
+                q[k, g] = product[k, g] = 0
+            product[m, g] = product[m + 1, g] = 0
     for g in range(width):
         sigma[g] *= max(LEAST, keep[g]) if length[g] != SKIP else 1.0
         factor[g] = length[g] / sigma[g]

@@ -25,7 +25,8 @@ Places = dict[Any, list[int]]
 class Tile:
     """Weight vectors that are learned by the same instructions: ``start`` to ``stop`` of all.
 
-    They are the vectors ``target`` of learners with one loss, all of them averaged or none.
+    They are the vectors ``target`` of learners with one loss, all of them averaged or none. ``steady``: the step table
+    of a row of weight 1, if it is the same for all.
     """
 
     start: int
@@ -36,26 +37,16 @@ class Tile:
     steps: Places
     penalties: Places
     averages: Places
+    steady: Array | None
 
     def step_table(self, t: Array, weight: Array) -> Array:
         """keep and rate of each row's step, then of one of the parts into which its weight is split.
 
         (4, rows, models), or (4, 1, models) if all rows have the same.
         """
-        if all(step.steady for step in self.steps) and (weight == 1).all():
-            t, weight = t[:1], weight[:1]
-        eta = np.empty((len(t), self.stop - self.start))
-        for step, places in self.steps.items():
-            eta[:, places] = (step.at(t) * weight)[:, None]
-        table = np.ones((4, *eta.shape))
-        self._penalise(eta, table[:2])
-        if weight.max() > 1:
-            self._penalise(eta / np.ceil(weight)[:, None], table[2:])
-        return table
-
-    def _penalise(self, eta: Array, table: Array) -> None:
-        for penalty, places in self.penalties.items():
-            table[0][:, places], table[1][:, places], _ = penalty.at(eta[:, places])
+        if self.steady is not None and (weight == 1).all():
+            return self.steady
+        return step_table(self.steps, self.penalties, self.stop - self.start, t, weight)
 
     def rate_table(self, t: Array) -> Array:
         """rho of each row, if there are averages."""
@@ -98,10 +89,30 @@ def arrange(learners: "Sequence[Learner]", n_targets: int) -> Lanes:
     return Lanes(tiles, np.argsort(placed), n_averaged)
 
 
+def step_table(steps: Places, penalties: Places, width: int, t: Array, weight: Array) -> Array:
+    """keep and rate of each row's step, then of one of the parts into which its weight is split."""
+    eta = np.empty((len(t), width))
+    for step, places in steps.items():
+        eta[:, places] = (step.at(t) * weight)[:, None]
+    table = np.ones((4, *eta.shape))
+    for part, divisor in ((0, np.ones(len(t))), (2, np.ceil(weight))):
+        if part == 0 or weight.max() > 1:
+            for penalty, places in penalties.items():
+                keep, rate, _ = penalty.at(eta[:, places] / divisor[:, None])
+                table[part][:, places], table[part + 1][:, places] = keep, rate
+    return table
+
+
 def _tile(learners: "Sequence[Learner]", start: int, target: int) -> Tile:
-    one = learners[0]
-    parts = (_places([getattr(learner, name) for learner in learners]) for name in ("step", "penalty", "average"))
-    return Tile(start, start + len(learners), target, one.loss, one.average != "last", *parts)
+    one, width = learners[0], len(learners)
+    steps, penalties, averages = (
+        _places([getattr(learner, name) for learner in learners]) for name in ("step", "penalty", "average")
+    )
+    is_steady = all(step.steady for step in steps)
+    steady = step_table(steps, penalties, width, np.ones(1), np.ones(1)) if is_steady else None
+    return Tile(
+        start, start + width, target, one.loss, one.average != "last", steps, penalties, averages, steady
+    )  # fmt: skip
 
 
 def _places(parts: list[Any]) -> Places:

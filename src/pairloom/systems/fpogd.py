@@ -1,16 +1,19 @@
 """FPOGD: random Fourier features, online stratified sampling, online gradient descent."""
 
 from collections.abc import Sequence
+from itertools import product
 from math import ceil, log, sqrt
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from pairloom.card import Card
 from pairloom.checks import check_choice, check_count
 from pairloom.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
+from pairloom.grid import Grid
 from pairloom.learner import Learner
 from pairloom.losses import LOSSES
 from pairloom.memory import Strata
@@ -18,6 +21,7 @@ from pairloom.memory.base import By, Normalization, Space
 from pairloom.memory.strata import Representative, StrataState
 from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import OppositeClass
+from pairloom.randomness import fresh_seed, seed_of
 from pairloom.steps import L2, Average, Form, schedule_named
 from pairloom.typing import Array
 
@@ -170,6 +174,34 @@ class FPOGD(PairwiseClassifier):
             seed=seed,
             engine=self.engine,
         )
+
+    def grid(
+        self,
+        *,
+        etas: Sequence[float] | None = None,
+        alphas: Sequence[float] | None = None,
+        losses: Sequence[Losses] | None = None,
+        schedules: Sequence[Schedules] | None = None,
+        averages: Sequence[Average] | None = None,
+        n_classes: int = 2,
+    ) -> Grid:
+        """All combinations of these values, learned side by side in one pass; what is not given is as in this model.
+
+        Labels are -1 or 0 and +1 for two classes, 0 ... K - 1 for more. The order of the models is that of
+        ``itertools.product(losses, schedules, averages, alphas, etas)``.
+
+        >>> grid = FPOGD(gamma="median", random_state=0).grid(etas=[0.1, 0.2, 0.4], alphas=[1e-6, 1e-3])
+        >>> len(grid), grid.learners[1].step, grid.learners[1].penalty
+        (6, Constant(eta=0.2), L2(alpha=1e-06, form='explicit'))
+        """
+        seed = fresh_seed() if self.random_state is None else seed_of(self.random_state)
+        choices = product(
+            losses or [self.loss], schedules or [self.schedule], averages or [self.average],
+            alphas or [self.alpha], etas or [self.eta],
+        )  # fmt: skip
+        names = ("loss", "schedule", "average", "alpha", "eta")
+        models = [clone(self).set_params(**dict(zip(names, choice, strict=True))) for choice in choices]
+        return Grid([model._make_learner(n_classes, seed) for model in models])
 
     def _n_components(self) -> int:
         if self.n_components != "auto":
