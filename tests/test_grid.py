@@ -204,7 +204,7 @@ def test_rows_of_weight_zero_are_skipped_exactly():
 
 
 def test_more_than_two_classes_have_a_score_each():
-    X, y = make_stream("random", 600, 4)
+    X, _ = make_stream("random", 600, 4)
     labels = np.digitize(X[:, 0], [-0.5, 0.5]).astype(float)
     one = replace(ONE, pairs=OppositeClass(3))
     grid = Grid(some_learners(one), 50).partial_fit(X, labels)
