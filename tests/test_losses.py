@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pairloom.losses import LOSSES, Hinge, Logistic, Square, SquaredHinge, loss_slope, loss_value
+from pairloom.losses import LOSSES, Hinge, Logistic, Square, SquaredHinge, loss_slope, loss_terms, loss_value
 
 MARGINS = np.array([-1e6, -30.0, -1.5, -0.3, 0.0, 0.4, 0.999, 1.001, 2.5, 30.0, 1e6])
 
@@ -30,6 +30,23 @@ def test_compiled_equals_numpy(loss):
     for m in MARGINS:
         assert loss_value(loss.code, m) == pytest.approx(float(loss.value(m)), rel=1e-15)
         assert loss_slope(loss.code, m) == pytest.approx(float(loss.derivative(m)), rel=1e-15)
+
+
+@pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-14), ("float32", 1e-6)])
+def test_many_margins_at_once(loss, dtype, tol):
+    m = np.concatenate([MARGINS, np.linspace(-750, 750, 3001), np.linspace(-3, 3, 601)]).astype(dtype)
+    value, slope = np.empty_like(m), np.empty_like(m)
+    loss_terms(loss.code, m, value, slope)
+    least = {"float32": 1e-37, "float64": 1e-300}[dtype]  # what underflows is as good as 0
+    np.testing.assert_allclose(value, loss.value(m.astype(float)), rtol=tol, atol=least)
+    np.testing.assert_allclose(slope, loss.derivative(m.astype(float)), rtol=tol, atol=least)
+
+
+def test_a_loss_without_a_loop_of_its_own_is_taken_margin_by_margin():
+    value, slope = np.empty(3), np.empty(3)
+    loss_terms(99, np.array([-1.0, 0.0, 2.0]), value, slope)
+    assert slope.tolist() == [loss_slope(99, m) for m in (-1.0, 0.0, 2.0)]
+    assert value.tolist() == [loss_value(99, m) for m in (-1.0, 0.0, 2.0)]
 
 
 def test_stable_at_huge_margins(loss):
