@@ -32,14 +32,15 @@ def test_compiled_equals_numpy(loss):
         assert loss_slope(loss.code, m) == pytest.approx(float(loss.derivative(m)), rel=1e-15)
 
 
-@pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-14), ("float32", 1e-6)])
-def test_many_margins_at_once(loss, dtype, tol):
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_many_margins_at_once(loss, dtype):
     m = np.concatenate([MARGINS, np.linspace(-750, 750, 3001), np.linspace(-3, 3, 601)]).astype(dtype)
     value, slope = np.empty_like(m), np.empty_like(m)
     loss_terms(loss.code, m, value, slope)
-    least = {"float32": 1e-37, "float64": 1e-300}[dtype]  # what underflows is as good as 0
-    np.testing.assert_allclose(value, loss.value(m.astype(float)), rtol=tol, atol=least)
-    np.testing.assert_allclose(slope, loss.derivative(m.astype(float)), rtol=tol, atol=least)
+    # exp(-m) is m times as uncertain as m itself; what underflows is as good as 0.
+    known, least = np.finfo(dtype).eps * (4 + np.abs(m)), {"float32": 1e-37, "float64": 1e-300}[dtype]
+    for ours, truth in ((value, loss.value(m.astype(float))), (slope, loss.derivative(m.astype(float)))):
+        assert (np.abs(ours - truth) <= known * np.abs(truth) + least).all()
 
 
 def test_a_loss_without_a_loop_of_its_own_is_taken_margin_by_margin():
