@@ -195,12 +195,11 @@ class FPOGD(PairwiseClassifier):
         (6, Constant(eta=0.2), L2(alpha=1e-06, form='explicit'))
         """
         seed = fresh_seed() if self.random_state is None else seed_of(self.random_state)
-        choices = product(
-            losses or [self.loss], schedules or [self.schedule], averages or [self.average],
-            alphas or [self.alpha], etas or [self.eta],
-        )  # fmt: skip
-        names = ("loss", "schedule", "average", "alpha", "eta")
-        models = [clone(self).set_params(**dict(zip(names, choice, strict=True))) for choice in choices]
+        values = {"loss": losses, "schedule": schedules, "average": averages, "alpha": alphas, "eta": etas}
+        varied = {name: list(choices) for name, choices in values.items() if choices is not None}
+        models = [
+            clone(self).set_params(**dict(zip(varied, choice, strict=True))) for choice in product(*varied.values())
+        ]
         return Grid([model._make_learner(n_classes, seed) for model in models])
 
     def _n_components(self) -> int:
