@@ -35,7 +35,7 @@ class Grid(OnePass):
     Parameters
     ----------
     learners : learners that differ only in loss, step, penalty (L2) and average; they themselves stay as they are.
-    block_rows : rows whose products are taken together; by default 64, 128 or 256, the more the more models.
+    block_rows : rows whose products are taken together; by default 128, or 256 for 64 models and more.
 
     Rows are learned in blocks that begin at multiples of ``block_rows`` of the stream, however it is cut into calls;
     the rows of the block that is still open are kept. Whoever asks for weights or scores gets those after all rows:
@@ -261,4 +261,4 @@ def check_learners(learners: list[Learner]) -> None:
 
 def default_rows(n_vectors: int) -> int:
     """Rows of a block: few make small products, many make many coefficients."""
-    return 64 if n_vectors < 32 else 128 if n_vectors < 256 else 256
+    return 128 if n_vectors < 64 else 256

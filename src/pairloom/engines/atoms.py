@@ -23,14 +23,12 @@ class Events(NamedTuple):
     """What rows do to slots: row i has the events ``start[i]:start[i + 1]``.
 
     After an event its ``slot`` is ``atom``, which is ``blend`` parts the row; blend 0 leaves the slot as it is.
-    ``blends[i]``: blended atoms there are before row i.
     """
 
     start: Array
     slot: Array
     atom: Array
     blend: Array
-    blends: Array
 
 
 class Partners(NamedTuple):
@@ -50,7 +48,7 @@ class Partners(NamedTuple):
 
 @dataclass
 class Block:
-    """The atoms of a block: points of the ``live`` slots, which hold something before or after, then rows, then blends.
+    """The atoms of a block: points of the ``live`` slots, which hold something before or after, then blends, then rows.
 
     ``vectors``: points and rows. ``gram``: inner products of all atoms. ``parts``: the two atoms of each blend, of
     which the second, a row, has the share ``shares``.
@@ -71,9 +69,9 @@ class Block:
         return self.vectors[len(self.live) :]
 
     @property
-    def points(self) -> Array:
-        """Of the live slots, at the start of the block."""
-        return self.vectors[: len(self.live)]
+    def first_row(self) -> int:
+        """The number of the first row among the atoms."""
+        return len(self.live) + len(self.parts)
 
 
 def make_block(slots: Slots, slot_gram: Array, Z: Array, batch: Batch, plan: Plan) -> Block:
@@ -83,17 +81,18 @@ def make_block(slots: Slots, slot_gram: Array, Z: Array, batch: Batch, plan: Pla
     live = np.flatnonzero(used)
     S, n = len(live), len(batch)
     blended = (plan.blend > 0) & (plan.blend < 1)
-    row = np.repeat(np.arange(n), np.diff(plan.start))
-    atom = np.where(blended, S + n - 1 + np.cumsum(blended), S + row)
-    before = np.concatenate([[0], np.cumsum(blended)])[plan.start[:-1]]
-    events = Events(plan.start, np.searchsorted(live, plan.slot), atom, plan.blend, before)
+    shares = plan.blend[blended]
+    first = S + len(shares)
+    row = first + np.repeat(np.arange(n), np.diff(plan.start))
+    atom = np.where(blended, S - 1 + np.cumsum(blended), row)
+    events = Events(plan.start, np.searchsorted(live, plan.slot), atom, plan.blend)
     vectors = np.concatenate([slots.points[live], Z])
-    points, rows, atoms = vectors[:S], vectors[S:], S + n + int(blended.sum())
-    gram = np.empty((atoms, atoms), Z.dtype)
-    np.matmul(rows, points.T, out=gram[S : S + n, :S])
-    np.matmul(rows, rows.T, out=gram[S : S + n, S : S + n])
-    parts = complete_gram(gram, slot_gram, live, n, events)
-    return Block(batch, plan, live, vectors, events, gram, parts, plan.blend[blended])
+    gram = np.empty((first + n, first + n), Z.dtype)
+    np.matmul(vectors[S:], vectors[:S].T, out=gram[first:, :S])
+    np.matmul(vectors[S:], vectors[S:].T, out=gram[first:, first:])
+    parts = np.empty((len(shares), 2), np.int64)
+    complete_gram(gram, slot_gram, live, events, parts)
+    return Block(batch, plan, live, vectors, events, gram, parts, shares)
 
 
 def partner_tables(grid: "Grid", slots: Slots, block: Block) -> list[Partners]:
@@ -115,39 +114,39 @@ def partner_tables(grid: "Grid", slots: Slots, block: Block) -> list[Partners]:
 
 
 @compiled
-def complete_gram(gram: Array, slot_gram: Array, live: Array, n_rows: int, events: Events) -> Array:
-    """Fill in the inner products of points, and of blends: the two atoms of which each of these is made.
+def complete_gram(gram: Array, slot_gram: Array, live: Array, events: Events, parts: Array) -> None:
+    """Fill in the inner products of points and of blends, and ``parts``.
 
     ``slot_gram`` moves on to the points at the end of the block.
     """
     S = live.shape[0]
+    first, made = S + parts.shape[0], 0
     now = np.arange(S)
     for j in range(S):
         for l in range(S):  # noqa: E741
             gram[j, l] = slot_gram[live[j], live[l]]
-        for i in range(S, S + n_rows):
+        for i in range(first, gram.shape[0]):
             gram[j, i] = gram[i, j]
-    parts = np.empty((gram.shape[0] - S - n_rows, 2), np.int64)
-    made = 0
-    for i in range(n_rows):
+    for i in range(gram.shape[0] - first):
         for e in range(events.start[i], events.start[i + 1]):
             if 0 < events.blend[e] < 1:
-                parts[made] = now[events.slot[e]], S + i
-                blend_atoms(gram, parts[made, 0], parts[made, 1], events.atom[e], events.blend[e])
+                parts[made, 0], parts[made, 1] = now[events.slot[e]], first + i
+                blend_atoms(gram, parts[made, 0], first + i, S + made, first, events.blend[e])
                 made += 1
             if events.blend[e] > 0:
                 now[events.slot[e]] = events.atom[e]
     for j in range(S):
         for l in range(S):  # noqa: E741
             slot_gram[live[j], live[l]] = gram[now[j], now[l]]
-    return parts
 
 
 @compiled
-def blend_atoms(gram: Array, old: int, row: int, new: int, share: float) -> None:
-    """Inner products of atom ``new`` = old + share (row - old) with those before it and itself."""
+def blend_atoms(gram: Array, old: int, row: int, new: int, first: int, share: float) -> None:
+    """Inner products of atom ``new`` = old + share (row - old) with those before it, itself, and all rows."""
     x = gram.dtype.type(share)
     for a in range(new):
+        gram[new, a] = gram[a, new] = gram[old, a] + x * (gram[row, a] - gram[old, a])
+    for a in range(first, gram.shape[0]):
         gram[new, a] = gram[a, new] = gram[old, a] + x * (gram[row, a] - gram[old, a])
     gram[new, new] = gram[old, new] + x * (gram[row, new] - gram[old, new])
 
@@ -196,13 +195,14 @@ def same_partners(table: Partners, i: int, j: int) -> bool:
 
 
 @compiled
-def unblend(coef: Array, parts: Array, blend: Array, start: int) -> None:
-    """Coefficients of blends become those of the slots' first points and the rows."""
+def unblend(coef: Array, parts: Array, shares: Array, n_slots: int) -> None:
+    """Coefficients of blends become those of points and rows."""
     for b in range(parts.shape[0] - 1, -1, -1):
-        x = coef.dtype.type(blend[b])
+        x = coef.dtype.type(shares[b])
         for g in range(coef.shape[1]):
-            coef[parts[b, 0], g] += (1 - x) * coef[start + b, g]
-            coef[parts[b, 1], g] += x * coef[start + b, g]
+            part = x * coef[n_slots + b, g]
+            coef[parts[b, 0], g] += coef[n_slots + b, g] - part
+            coef[parts[b, 1], g] += part
 
 
 @compiled

@@ -85,7 +85,7 @@ def learn_tile(state: GridState, tile: Tile, block: Block, partners: Partners) -
     where = slice(tile.start, tile.stop)
     w, w_bar, frozen = state.w[where], state.w_bar[where], state.frozen[where]
     models = start_models(state, tile, block)
-    learn_models(block.gram, len(block.live), block.batch.weight, tuple(block.events), tuple(partners), tuple(models))
+    learn_models(block.gram, block.first_row, block.batch.weight, tuple(block.events), tuple(partners), tuple(models))
     new = multiply_out(block, models.coef, models.sigma, [(models.head * models.sigma, w)])
     good = (frozen == 0) & in_range(new) & in_range(models.scores.T)
     if tile.averaging:
@@ -125,9 +125,11 @@ def start_models(state: GridState, tile: Tile, block: Block) -> Models:
 
 def multiply_out(block: Block, coef: Array, factor: Array, heads: list[tuple[Array, Array]]) -> Array:
     """factor sum_a coef_a atom_a + sum_h head_h w_h for each model."""
-    n, kind = len(block.vectors), coef.dtype
-    unblend(coef, block.parts, block.shares, n)
-    total: Array = (coef[:n] * factor.astype(kind)).T @ block.vectors
+    S, kind = len(block.live), coef.dtype
+    if len(block.parts):
+        unblend(coef, block.parts, block.shares, S)
+        coef = np.concatenate([coef[:S], coef[block.first_row :]])
+    total: Array = (coef * factor.astype(kind)).T @ block.vectors
     for head, w in heads:
         total += head[:, None].astype(kind) * w
     return total

@@ -34,17 +34,17 @@ OWN, OTHER = 0, 1
 
 
 @compiled
-def learn_models(gram: Array, n_slots: int, weight: Array, events_: Any, partners_: Any, models_: Any) -> None:
-    """``reference.step`` over the rows of a block for models of one loss; all inner products are known.
+def learn_models(gram: Array, first_row: int, weight: Array, events_: Any, partners_: Any, models_: Any) -> None:
+    """``reference.step`` over the rows of a block for models of one loss; ``first_row`` is the first one's atom.
 
     The last three are ``Events``, ``Partners`` and ``Models`` as plain tuples: Numba takes long over named ones.
 
     A *run* of rows has the same partners. Inside it F is kept up to date for the partners alone; the other slots'
-    F are those of the models at the start of the run until ``merge``.
+    F are those of the models at the start of the run until ``refresh``.
     """
     events, partners, models = Events(*events_), Partners(*partners_), Models(*models_)
     n, width = models.scores.shape
-    run, ref = make_run(n_slots, n, width, models.averaging, gram), np.arange(n_slots)
+    run, now = make_run(models.F.shape[0], n, width, models.averaging, gram), np.arange(models.F.shape[0])
     # Not simply 0: Numba would compile all that it is passed to for this one number.
     first = zero = int(np.int64(0))
     while first < n:
@@ -52,17 +52,17 @@ def learn_models(gram: Array, n_slots: int, weight: Array, events_: Any, partner
         m = max(0, number)
         slots, atoms = partners.slot[first, :m], partners.atom[first, :m]
         start = first
-        base_scores(gram, n_slots, events.blends[start], models, run, start, stop)
+        base_scores(gram, first_row, models, run, start, stop)
         square = open_run(gram, models, run, slots, atoms, stop - start)
         for i in range(start, stop):
             r = m + i - start
-            meet(gram, n_slots + i, n_slots + start, square, atoms, run, r)
+            meet(gram, first_row + i, first_row + start, square, atoms, run, r)
             sum_rows(run.h, run.active, r, run.s)
             if models.averaging:
                 sum_rows(run.h, run.active_bar, r, run.s_bar)
             score(models, run, i, i - start)
             if number >= 0:
-                norm = gram[n_slots + i, n_slots + i]
+                norm = gram[first_row + i, first_row + i]
                 gradient(norm, square, partners, models, run, i)
                 parts = 0
                 if not choose_lengths(weight[i], m, models, run, i):
@@ -77,9 +77,11 @@ def learn_models(gram: Array, n_slots: int, weight: Array, events_: Any, partner
             first = i + 1
             if first == stop or smallest(models.sigma) < SMALL:
                 break
-            move_slots(events, i, models.F, ref, run.base, r - m)
-        merge(gram, n_slots, models, run, slots, atoms, ref, start, first)
-        move_slots(events, first - 1, models.F, ref, run.s, zero)
+            move_slots(events, i, models.F, now, run.base, r - m)
+        merge(models, run, slots, atoms, first_row + start, first_row + first)
+        if first < n:
+            refresh(gram, models, run, slots, atoms, now, first_row + start, first_row + first)
+        move_slots(events, first - 1, models.F, now, run.s, zero)
         rescale(models)
 
 
@@ -93,40 +95,24 @@ def smallest(a: Array) -> float:
 
 
 @compiled
-def base_scores(
-    gram: Array, n_slots: int, blends: int, models: Models, run: Run, first: int, stop: int
-) -> None:  # fmt: skip
+def base_scores(gram: Array, first_row: int, models: Models, run: Run, first: int, stop: int) -> None:
     """Scores of the rows of a run by the models at its start."""
     base, bar, head, head_bar = run.base, run.base_bar, models.head, models.head_bar
     by_0, by_bar = models.scores_0, models.scores_0_bar
-    add_scores(gram, n_slots, blends, models.coef, run.room, base, first, stop)
-    for i in range(first, stop):
-        for g in range(head.shape[0]):
-            base[i - first, g] += head[g] * by_0[i, g]
-    if models.averaging:
-        add_scores(gram, n_slots, blends, models.coef_bar, run.room, bar, first, stop)
-        for i in range(first, stop):
-            for g in range(head.shape[0]):
-                bar[i - first, g] += head_bar[OWN, g] * by_0[i, g] + head_bar[OTHER, g] * by_bar[i, g]
-
-
-@compiled
-def add_scores(
-    gram: Array, n_slots: int, blends: int, coef: Array, room: Array, out: Array, first: int, stop: int
-) -> None:  # fmt: skip
-    """out_r <- sum_a <z_r, a> coef_a over the atoms that there are before row ``first``."""
-    rows, known, start = stop - first, n_slots + first, n_slots + out.shape[0]
-    weights = room[: rows * known].reshape(rows, known)
+    rows, known = stop - first, first_row + first
+    weights = run.room[: rows * known].reshape(rows, known)
     for r in range(rows):
         for a in range(known):
             weights[r, a] = gram[known + r, a]
-    np.dot(weights, coef[:known], out[:rows])
-    if blends > 0:
-        weights = room[: rows * blends].reshape(rows, blends)
+    np.dot(weights, models.coef[:known], base[:rows])
+    for r in range(rows):
+        for g in range(head.shape[0]):
+            base[r, g] += head[g] * by_0[first + r, g]
+    if models.averaging:
+        np.dot(weights, models.coef_bar[:known], bar[:rows])
         for r in range(rows):
-            for a in range(blends):
-                weights[r, a] = gram[known + r, start + a]
-        out[:rows] += np.dot(weights, coef[start : start + blends])
+            for g in range(head.shape[0]):
+                bar[r, g] += head_bar[OWN, g] * by_0[first + r, g] + head_bar[OTHER, g] * by_bar[first + r, g]
 
 
 @compiled
@@ -140,10 +126,15 @@ def open_run(gram: Array, models: Models, run: Run, slots: Array, atoms: Array, 
             near[k, g] = F[slots[k], g]
         for l in range(m):  # noqa: E741
             square[k, l] = gram[atoms[k], atoms[l]]
-    run.active[: m + rows] = 0
-    run.active_bar[: m + rows] = 0
-    run.decay[:] = 1
-    run.gain[:] = 0
+    active, bar = run.active, run.active_bar
+    for k in range(m + rows):
+        for g in range(F.shape[1]):
+            active[k, g] = 0
+    for k in range(m + rows if models.averaging else 0):
+        for g in range(F.shape[1]):
+            bar[k, g] = 0
+    for g in range(F.shape[1]):
+        run.decay[g], run.gain[g] = 1, 0
     return square
 
 
@@ -194,75 +185,83 @@ def average(models: Models, run: Run, i: int, n: int) -> None:
 
 
 @compiled
-def move_slots(events: Events, i: int, F: Array, ref: Array, s: Array, r: int) -> None:
-    """The events of row i, whose scores are row r of s."""
+def move_slots(events: Events, i: int, F: Array, now: Array, s: Array, r: int) -> None:
+    """The events of row i, whose scores are row r of s; ``now`` are the slots' atoms."""
     for e in range(events.start[i], events.start[i + 1]):
         if events.blend[e] > 0:
             x, j = F.dtype.type(events.blend[e]), events.slot[e]
-            ref[j] = events.atom[e]
+            now[j] = events.atom[e]
             for g in range(s.shape[1]):
                 F[j, g] += x * (s[r, g] - F[j, g])
 
 
 @compiled
-def merge(
-    gram: Array, n_slots: int, models: Models, run: Run, slots: Array, atoms: Array, ref: Array, first: int, stop: int
-) -> None:  # fmt: skip
-    """The end of a run: all F are of the present models, and what the run added is in the coefficients."""
-    m, rows, F, coef, near, active = len(atoms), stop - first, models.F, models.coef, run.near, run.active
-    width = F.shape[1]
+def merge(models: Models, run: Run, slots: Array, atoms: Array, first: int, stop: int) -> None:
+    """The end of a run, whose rows are the atoms from ``first`` to ``stop``: what it added goes to the coefficients."""
+    m, F, coef, bar = len(atoms), models.F, models.coef, models.coef_bar
+    near, active, active_bar = run.near, run.active, run.active_bar
     if models.averaging:
-        merge_average(models, run, atoms, n_slots + first, rows)
-    other = np.ones(n_slots, np.bool_)
+        mix(models, run)
+    for k in range(m + stop - first):
+        atom = atoms[k] if k < m else first + k - m
+        for g in range(F.shape[1]):
+            coef[atom, g] += active[k, g]
+        if models.averaging:
+            for g in range(F.shape[1]):
+                bar[atom, g] += active_bar[k, g]
     for k in range(m):
-        other[slots[k]] = False
-        for g in range(width):
+        for g in range(F.shape[1]):
             F[slots[k], g] = near[k, g]
-        for g in range(width):
-            coef[atoms[k], g] += active[k, g]
-    for k in range(rows):
-        for g in range(width):
-            coef[n_slots + first + k, g] = active[m + k, g]
-    if stop == models.scores.shape[0]:
-        return
-    others = np.flatnonzero(other)
-    now = ref[others]
-    weights = run.room[: (m + rows) * len(others)].reshape(m + rows, len(others))
-    for k in range(m + rows):
-        atom = atoms[k] if k < m else n_slots + first + k - m
-        for l in range(len(others)):  # noqa: E741
-            weights[k, l] = gram[atom, now[l]]
-    change = np.dot(weights.T, active[: m + rows])
-    for l in range(len(others)):  # noqa: E741
-        for g in range(width):
-            F[others[l], g] += change[l, g]
 
 
 @compiled
-def merge_average(models: Models, run: Run, atoms: Array, start: int, rows: int) -> None:
-    """``merge`` for the averages; the coefficients of the models themselves are still those of the run's start."""
-    m, coef, bar, active, decay, gain = len(atoms), models.coef, models.coef_bar, run.active_bar, run.factor, run.sigma
-    for g in range(decay.shape[0]):
-        decay[g] = run.decay[g]
-        gain[g] = run.gain[g]
+def mix(models: Models, run: Run) -> None:
+    """The averages' share of the models as they were at the start of the run."""
+    coef, bar, head, head_bar = models.coef, models.coef_bar, models.head, models.head_bar
+    decay, gain = run.factor, run.sigma
+    for g in range(head.shape[0]):
+        decay[g], gain[g] = run.decay[g], run.gain[g]
+        head_bar[OWN, g] = run.decay[g] * head_bar[OWN, g] + run.gain[g] * head[g]
+        head_bar[OTHER, g] *= run.decay[g]
     for a in range(coef.shape[0]):
-        for g in range(coef.shape[1]):
+        for g in range(head.shape[0]):
             bar[a, g] = decay[g] * bar[a, g] + gain[g] * coef[a, g]
-    models.head_bar[OWN] = run.decay * models.head_bar[OWN] + run.gain * models.head
-    models.head_bar[OTHER] *= run.decay
+
+
+@compiled
+def refresh(
+    gram: Array, models: Models, run: Run, slots: Array, atoms: Array, now: Array, first: int, stop: int
+) -> None:  # fmt: skip
+    """F of the slots that were no partners in the run: by what it added."""
+    n, m, F, product = len(now), len(atoms), models.F, run.product
+    others, added = np.ones(n, np.int64), m + stop - first
     for k in range(m):
-        for g in range(coef.shape[1]):
-            bar[atoms[k], g] += active[k, g]
-    bar[start : start + rows] = active[m : m + rows]
+        others[slots[k]] = 0
+    count = 0
+    for j in range(n):
+        if others[j]:
+            others[count] = j
+            count += 1
+    weights = run.room[: added * count].reshape(added, count)
+    for k in range(added):
+        atom = atoms[k] if k < m else first + k - m
+        for l in range(count):  # noqa: E741
+            weights[k, l] = gram[atom, now[others[l]]]
+    np.dot(weights.T, run.active[:added], product[:count])
+    for l in range(count):  # noqa: E741
+        for g in range(F.shape[1]):
+            F[others[l], g] += product[l, g]
 
 
 @compiled
 def rescale(models: Models) -> None:
     """Multiply small factors sigma into the coefficients."""
-    for g in range(models.sigma.shape[0]):
-        if models.sigma[g] < SMALL:
-            factor = models.coef.dtype.type(models.sigma[g])
-            models.coef[:, g] *= factor
-            models.F[:, g] *= factor
-            models.head[g] *= models.sigma[g]
-            models.sigma[g] = 1.0
+    coef, F, sigma = models.coef, models.F, models.sigma
+    for g in range(sigma.shape[0]):
+        if sigma[g] < SMALL:
+            for a in range(coef.shape[0]):
+                coef[a, g] *= sigma[g]
+            for j in range(F.shape[0]):
+                F[j, g] *= sigma[g]
+            models.head[g] *= sigma[g]
+            sigma[g] = 1.0

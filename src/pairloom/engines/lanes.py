@@ -14,7 +14,7 @@ from pairloom.typing import Array
 if TYPE_CHECKING:
     from pairloom.learner import Learner
 
-WIDTH = 64
+WIDTH = 128
 """Models learned at once: enough to fill vector registers, few enough that their coefficients stay in the cache."""
 
 Places = dict[Any, list[int]]
