@@ -63,8 +63,9 @@ def beside_scikit_learn(n: int, rounds: int, small: tuple[int, int], large: tupl
     make: dict[str, tuple[int, Callable[[], Learn]]] = {"RBFSampler + SGDClassifier": (1, scikit_learn)}
     for space in ("features", "input"):
         where = f"strata in {space}"
-        make[f"FPOGD, fused, {where}"] = 1, lambda space=space: fpogd(cluster_in=space).partial_fit
-        make[f"FPOGD, blocked, {where}"] = 1, lambda space=space: grid(1, 1, cluster_in=space).partial_fit
+        make[f"FPOGD, fused, calibrated, {where}"] = 1, lambda s=space: fpogd(cluster_in=s).partial_fit
+        make[f"one model, fused, {where}"] = 1, lambda s=space: grid(1, 1, cluster_in=s).learner(0).partial_fit
+        make[f"one model, blocked, {where}"] = 1, lambda s=space: grid(1, 1, cluster_in=s).partial_fit
         for a, b in (small, large):
             make[f"{a * b} models, {where}"] = a * b, lambda s=space, a=a, b=b: grid(a, b, cluster_in=s).partial_fit
     a, b = small

@@ -31,6 +31,7 @@ from pairloom import (
     Strata,
     WholeHistory,
 )
+from pairloom.state import SKIPPED
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 
@@ -167,6 +168,24 @@ def test_steps_far_too_long_stay_finite_and_quiet():
     grid.partial_fit(30 * X, y)
     assert np.isfinite(grid.coef).all()
     assert np.isfinite(grid.recent()[0]).all()
+
+
+def test_what_overflows_is_skipped_not_learned():
+    X, y = make_stream("random", 90, 4)
+    X[[40, 41, 60]] = 9e14
+    one = Learner(features=Identity(), memory=Strata(eps=0.1), seed=0)
+    learners = [
+        replace(one, step=Constant(eta), average=average) for eta in (1e-3, 1e-2) for average in ("last", "poly")
+    ]
+    grid = Grid(learners).partial_fit(X, y)
+    for i, learner in enumerate(learners):
+        alone = replace(learner)
+        with pytest.warns(StabilityWarning, match="float32 overflowed: steps were skipped"):
+            alone.partial_fit(X, y)
+        picked = grid.learner(i)
+        assert picked.state.tally[SKIPPED] == alone.state.tally[SKIPPED] > 0
+        np.testing.assert_allclose(picked.coef, alone.coef, rtol=0, atol=1e-4)
+    assert grid.frozen == {}
 
 
 def test_looking_changes_nothing():

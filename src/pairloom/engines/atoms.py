@@ -86,7 +86,8 @@ def make_block(slots: Slots, slot_gram: Array, Z: Array, batch: Batch, plan: Pla
     row = first + np.repeat(np.arange(n), np.diff(plan.start))
     atom = np.where(blended, S - 1 + np.cumsum(blended), row)
     events = Events(plan.start, np.searchsorted(live, plan.slot), atom, plan.blend)
-    vectors = np.concatenate([slots.points[live], Z])
+    points = slots.points if len(used) == S else slots.points[live]
+    vectors = np.concatenate([points, Z])
     gram = np.empty((first + n, first + n), Z.dtype)
     np.matmul(vectors[S:], vectors[:S].T, out=gram[first:, :S])
     np.matmul(vectors[S:], vectors[S:].T, out=gram[first:, first:])

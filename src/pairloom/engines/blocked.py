@@ -9,6 +9,9 @@ and all that learning does inside the block happens to coefficients (``blocked_r
 the old w, the rows and the points, and every score a combination of inner products. At the end of the block the
 coefficients are multiplied out.
 
+One model is for the ``fused`` engine: the products cost it more than its sweeps over the slots. From two models on,
+side by side in a ``Grid``, blocks are faster.
+
 Numbers. Steps on coefficients round otherwise than steps on vectors, by a few units in the last place. Scores of the
 slots are taken anew from W at the start of every block, so that nothing drifts. A shrinking factor that becomes small
 is multiplied into the coefficients. Which stratum a row joins is for the memory's plan to say, as in every engine.
