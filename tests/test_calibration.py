@@ -106,3 +106,11 @@ def test_a_start_changes_the_fit_by_rounding_only():
     cold = fit(scores, labels)
     for start in ((1.0, 0.0), (100.0, -300.0), (1e-6, 5.0), (1e300, 1e300), (5e4, 0.0), (np.inf, np.nan)):
         assert platt(scores, labels > 0, np.ones(len(scores)), start) == pytest.approx(cold, rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-200, 1e-90, 1e200])
+def test_scores_of_any_size_have_finite_log_odds(size):
+    scores = size * np.arange(8.0)
+    a, b = platt(scores, np.arange(8) > 3, np.ones(8))
+    assert a > 0
+    assert np.isfinite(a * scores + b).all()

@@ -13,6 +13,9 @@ CUT_OFF = 5.0
 SAME = 1e-9
 """Scores that differ by less, relative to their size, are equal but for rounding."""
 
+LEAST = 1e-100
+"""So are scores that differ by less than this: the slope that tells them apart may be no number."""
+
 STEEPEST = 1e6
 """A last fit beyond this belongs to other scores."""
 
@@ -54,7 +57,7 @@ def platt(
     prior = float(np.log(share / (1.0 - share)))
     low, center, high = np.quantile(scores, [0.25, 0.5, 0.75])
     spread = float(high - low) or float(np.ptp(scores))
-    if not SAME * abs(center) < spread < np.inf:
+    if not max(SAME * abs(center), LEAST) < spread < np.inf:
         return 1.0, prior - float(center)
     x = np.clip((scores - center) / spread, -CUT_OFF, CUT_OFF)
     first = _better_start(x, target, weight, prior, start, float(center), spread)
