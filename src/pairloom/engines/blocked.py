@@ -63,8 +63,10 @@ def learn_block(grid: "Grid", state: GridState, batch: Batch) -> Array:
     block = make_block(slots, state.gram, Z, batch, plan)
     partners = partner_tables(grid, slots, block)
     scores = np.empty((len(batch), len(grid.lanes)))
-    for tile in grid.lanes.tiles:
-        scores[:, tile.start : tile.stop] = learn_tile(state, tile, block, partners[tile.target])
+    # What overflows is found by ``in_range``: its model is frozen and reported.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for tile in grid.lanes.tiles:
+            scores[:, tile.start : tile.stop] = learn_tile(state, tile, block, partners[tile.target])
     write_slots(
         Z, batch.y, batch.query, plan.start, plan.slot, plan.blend, plan.mass,
         slots.points, slots.labels, slots.queries, slots.mass,
