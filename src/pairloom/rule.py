@@ -66,11 +66,13 @@ class Rule(ABC):
     arrays have a first axis for it.
     """
 
-    takes_csr: ClassVar[bool] = False
-    """Whether ``run_rows`` learns CSR rows at the cost of their entries; if not, they become dense block by block."""
-
     averages_before: ClassVar[bool] = False
     """Whether the output averages the iterates from which the steps start, not those at which they end."""
+
+    @property
+    def takes_csr(self) -> bool:
+        """Whether there is a ``run_rows`` for CSR rows; if not, they become dense block by block."""
+        return type(self).run_rows is not Rule.run_rows
 
     @property
     def draws(self) -> int:
@@ -90,8 +92,8 @@ class Rule(ABC):
         """``step``, scores and averaging for the rows of a block and all models."""
 
     def run_rows(self, state: State, model: LazyModel, block: Block) -> None:
-        """``run`` for CSR rows."""
-        raise NotImplementedError
+        """``run`` for CSR rows, at the cost of their entries; a rule may go without."""
+        raise NotImplementedError(f"{type(self).__name__} learns dense rows")
 
     def rates(self, state: State, average: Average, t: Array, eta: Array) -> Array:
         """Averaging rates rho_t of rows t; called once for each row, in order."""

@@ -124,8 +124,8 @@ def complete_gram(gram: Array, slot_gram: Array, live: Array, events: Events, pa
     first, made = S + parts.shape[0], 0
     now = np.arange(S)
     for j in range(S):
-        for l in range(S):  # noqa: E741
-            gram[j, l] = slot_gram[live[j], live[l]]
+        for c in range(S):
+            gram[j, c] = slot_gram[live[j], live[c]]
         for i in range(first, gram.shape[0]):
             gram[j, i] = gram[i, j]
     for i in range(gram.shape[0] - first):
@@ -137,8 +137,8 @@ def complete_gram(gram: Array, slot_gram: Array, live: Array, events: Events, pa
             if events.blend[e] > 0:
                 now[events.slot[e]] = events.atom[e]
     for j in range(S):
-        for l in range(S):  # noqa: E741
-            slot_gram[live[j], live[l]] = gram[now[j], now[l]]
+        for c in range(S):
+            slot_gram[live[j], live[c]] = gram[now[j], now[c]]
 
 
 @compiled

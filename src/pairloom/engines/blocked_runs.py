@@ -124,8 +124,8 @@ def open_run(gram: Array, models: Models, run: Run, slots: Array, atoms: Array, 
         square[m, k] = 1
         for g in range(F.shape[1]):
             near[k, g] = F[slots[k], g]
-        for l in range(m):  # noqa: E741
-            square[k, l] = gram[atoms[k], atoms[l]]
+        for c in range(m):
+            square[k, c] = gram[atoms[k], atoms[c]]
     active, bar = run.active, run.active_bar
     for k in range(m + rows):
         for g in range(F.shape[1]):
@@ -245,12 +245,12 @@ def refresh(
     weights = run.room[: added * count].reshape(added, count)
     for k in range(added):
         atom = atoms[k] if k < m else first + k - m
-        for l in range(count):  # noqa: E741
-            weights[k, l] = gram[atom, now[others[l]]]
+        for c in range(count):
+            weights[k, c] = gram[atom, now[others[c]]]
     np.dot(weights.T, run.active[:added], product[:count])
-    for l in range(count):  # noqa: E741
+    for c in range(count):
         for g in range(F.shape[1]):
-            F[others[l], g] += product[l, g]
+            F[others[c], g] += product[c, g]
 
 
 @compiled

@@ -146,8 +146,6 @@ class Intercept:
 class Pointwise(Rule):
     """A gradient step on the loss of the example's own margin y (<w, z> + b)."""
 
-    takes_csr = True
-
     loss: Loss = field(default_factory=Logistic)
 
     def start(self, dim: int, n_models: int) -> Intercept:

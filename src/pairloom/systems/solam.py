@@ -128,7 +128,6 @@ class Saddle:
 class SaddlePoint(Rule):
     """SOLAM's step."""
 
-    takes_csr = True
     averages_before = True
 
     def start(self, dim: int, n_models: int) -> Saddle:

@@ -131,8 +131,6 @@ class Means2:
 class ClassMeans(Rule):
     """SPAM's step."""
 
-    takes_csr = True
-
     means: Means = "running"
 
     def __post_init__(self) -> None:
