@@ -157,6 +157,9 @@ class OnePass(ABC):
         self.state = self._initial(batch.X.shape[1], batch.X[:WARM_ROWS])
         self.kept = None
 
+    # OpenBLAS reads past the end of a short float32 row (five columns, AVX-512). The product is right, but what lies
+    # there may set the flag of an invalid value. Numbers that really overflow are found and reported by the engines.
+    @np.errstate(invalid="ignore")
     def learn(self, batch: Batch) -> None:
         """Learn valid rows, with replays while rules on data are not settled."""
         while self.kept is not None and len(batch):
