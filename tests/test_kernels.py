@@ -194,10 +194,18 @@ def test_bad_values_are_named(kind):
             kind(gamma)
 
 
+def test_a_factor_multiplies_the_width_whatever_the_rule(kind):
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    for gamma in ("paper", "median", 0.3, (0.1, 0.2, 0.3)):
+        np.testing.assert_allclose(kind(gamma, 4.0).width(3, rows), 4.0 * kind(gamma).width(3, rows), rtol=1e-15)
+    with pytest.raises(ValueError, match="factor must be a number above 0"):
+        kind("median", 0.0)
+
+
 def test_kernels_are_values(kind):
     assert kind(np.array([0.1, 0.2])) == kind((0.1, 0.2))
     assert len({kind(0.1), kind(0.1), kind("median")}) == 2
-    assert repr(kind(0.5)) == f"{kind.__name__}(gamma=0.5)"
+    assert repr(kind(0.5)) == f"{kind.__name__}(gamma=0.5, factor=1.0)"
 
 
 # Distances.

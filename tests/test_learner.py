@@ -153,7 +153,7 @@ def test_repr_shows_the_composition():
     text = repr(Learner(seed=0))
     for part in (
         "RandomFourier(",
-        "Gaussian(gamma='paper')",
+        "Gaussian(gamma='paper', factor=1.0)",
         "OppositeClass(n_classes=2)",
         "Square()",
         "Strata(eps='auto'",

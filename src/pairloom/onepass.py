@@ -107,12 +107,18 @@ class OnePass(ABC):
         """``score`` of rows that are known to be valid."""
         if self.state is None:
             return np.zeros(X.shape[0])
+        scores = self.score_with(self.coef, X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def score_with(self, coef: Array, X: Any) -> Array:
+        """<w, phi(x)> of valid rows and each row w of ``coef``: (rows, weights)."""
+        assert self.state is not None, "no rows seen yet"
         if X.shape[0] > SCORE_ROWS:
             cuts = range(0, X.shape[0], SCORE_ROWS)
-            return np.concatenate([self.score_rows(X[cut : cut + SCORE_ROWS]) for cut in cuts])
+            return np.concatenate([self.score_with(coef, X[cut : cut + SCORE_ROWS]) for cut in cuts])
         Z = self.features.apply(self.state.phi, X)
-        scores = [sparse.scores(self.state, Z, w) if is_sparse(Z) else row_dots(Z, w) for w in self.coef]
-        return np.asarray(scores[0] if len(scores) == 1 else np.column_stack(scores), dtype=float)
+        scores = [sparse.scores(self.state, Z, w) if is_sparse(Z) else row_dots(Z, w) for w in coef]
+        return np.column_stack(scores).astype(float, copy=False)
 
     def pair_score(self, X: Any, X2: Any) -> Array:
         """<w, phi(x) - phi(x')> of the rows of X and X2, pair by pair: positive where x should come first."""

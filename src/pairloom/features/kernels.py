@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pairloom.checks import check_number
 from pairloom.features.distances import coordinate_sums, squared_distances
 from pairloom.features.sparse import scale_columns
 from pairloom.typing import Array
@@ -18,7 +19,7 @@ MEDIAN_ROWS = 512
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """A kernel k(x - x') with width parameter gamma: a number, one number per column, or a rule.
+    """A kernel k(x - x') with width parameter gamma: a number, one number per column, or a rule; times ``factor``.
 
     ``"paper"`` is 1 / (2 d), for every kernel. ``"median"`` is one over the kernel's own median distance between
     two rows of the start of the stream, so that k is about 1/e there: the squared distance where gamma multiplies
@@ -32,8 +33,10 @@ class Kernel(ABC):
     """Whether k depends on the Euclidean length of (gamma-scaled) x - x' alone."""
 
     gamma: Gamma = "paper"
+    factor: float = 1.0
 
     def __post_init__(self) -> None:
+        check_number("factor", self.factor, 0, open_low=True)
         if isinstance(self.gamma, str):
             if self.gamma not in ("paper", "median"):
                 raise ValueError(f"gamma must be positive, 'paper' or 'median', got {self.gamma!r}")
@@ -46,6 +49,9 @@ class Kernel(ABC):
 
     def width(self, n_features: int, rows: Array | None) -> Array:
         """gamma as a number (0-d), or as an array of length d; ``rows`` may be CSR."""
+        return np.asarray(self.factor * self._plain_width(n_features, rows))
+
+    def _plain_width(self, n_features: int, rows: Array | None) -> Array:
         if self.gamma == "paper" or (self.gamma == "median" and rows is None):
             return np.asarray(0.5 / n_features)
         if self.gamma == "median":
