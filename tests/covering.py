@@ -32,5 +32,6 @@ def covering_array(options: dict[str, list[Any]], valid: Callable[[Config], bool
         if pairs_of(best) <= covered:
             idle += 60
             continue
+        idle = 0
         covered |= pairs_of(best)
         yield best
