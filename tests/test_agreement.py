@@ -22,6 +22,7 @@ from pairloom import (
     Learner,
     Matern32,
     Matern52,
+    Nystroem,
     OppositeClass,
     Order,
     OrthogonalFourier,
@@ -49,6 +50,8 @@ FEATURES = {
     "laplace": RandomFourier(40, Laplace("median")),
     "cauchy": RandomFourier(40, Cauchy(0.3), scale="maxabs"),
     "matern, orthogonal": OrthogonalFourier(40, Matern32("median")),
+    "nystroem": Nystroem(40, Gaussian("median"), scale="standard"),
+    "nystroem, truncated": Nystroem(30, Matern32(0.1), rank=12),
     "matern": RandomFourier(40, Matern52(0.1)),
 }
 

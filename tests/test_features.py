@@ -17,6 +17,7 @@ from pairloom.features import (
     Laplace,
     Matern32,
     Matern52,
+    Nystroem,
     OrthogonalFourier,
     RandomFourier,
 )
@@ -34,6 +35,8 @@ MAPS = {
     "matern32": lambda scale: RandomFourier(64, Matern32("median"), scale=scale),
     "matern52": lambda scale: RandomFourier(64, Matern52(0.1), scale=scale),
     "orthogonal": lambda scale: OrthogonalFourier(64, Gaussian("median"), scale=scale),
+    "nystroem": lambda scale: Nystroem(32, Gaussian("median"), scale=scale),
+    "nystroem-laplace": lambda scale: Nystroem(32, Laplace("median"), rank=20, scale=scale),
     "orthogonal-matern32": lambda scale: OrthogonalFourier(64, Matern32("median"), scale=scale),
 }
 
@@ -211,7 +214,7 @@ def test_sparse_rows_are_mapped_as_dense_rows(rows, kind, scale, container):
 
 
 @pytest.mark.parametrize("scale", SCALINGS)
-@pytest.mark.parametrize("kind", ["gaussian", "orthogonal", "identity"])
+@pytest.mark.parametrize("kind", ["gaussian", "orthogonal", "nystroem", "nystroem-laplace", "identity"])
 def test_sparse_rows_in_float32(rows, kind, scale):
     features = MAPS[kind](scale)
     state = fixed(features, rows, dtype=np.float32)

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from pairloom.features import Gaussian, Identity, Laplace, Matern32, OrthogonalFourier, RandomFourier
+from pairloom.features import Gaussian, Identity, Laplace, Matern32, Nystroem, OrthogonalFourier, RandomFourier
 from pairloom.randomness import generator
 from pairloom.state import cast
 from pairloom.transformer import FeatureTransformer
@@ -21,6 +21,7 @@ MAPS = {
     "identity": Identity(),
     "identity-standard": Identity(scale="standard"),
     "fourier": RandomFourier(10, Laplace("median"), scale="minmax"),
+    "nystroem": Nystroem(30, Gaussian("median"), rank=7, scale="standard"),
     "orthogonal": OrthogonalFourier(33, Matern32("median"), scale="maxabs"),
 }
 

@@ -9,6 +9,7 @@ from pairloom.features import (
     Laplace,
     Matern32,
     Matern52,
+    Nystroem,
     OrthogonalFourier,
     RandomFourier,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Logistic",
     "Matern32",
     "Matern52",
+    "Nystroem",
     "OppositeClass",
     "Order",
     "OrthogonalFourier",

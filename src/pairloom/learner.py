@@ -36,9 +36,10 @@ class Learner(OnePass):
     seed : of all randomness; None takes a fresh one.
     engine : "fused" (compiled; what "auto" takes) or "reference" (NumPy in float64, the specification).
 
-    If a part holds a rule on data ("median", "auto", scaling), the first 1,024 rows are kept; at rows 1, 4, 16, ...,
-    1024 the rules are fixed anew from all rows so far and these are learned again from the start. So at every moment
-    the state is exactly one pass with the present rules, however the stream was cut into calls.
+    If a part holds a rule on data ("median", "auto", scaling, landmarks), the first 1,024 rows are kept (more, if
+    ``features.warm_rows`` says so); at rows 1, 4, 16, ..., 1024 the rules are fixed anew from all rows so far and these
+    are learned again from the start. So at every moment the state is exactly one pass with the present rules, however
+    the stream was cut into calls.
 
     >>> from pairloom.features import Gaussian
     >>> rng = np.random.default_rng(0)

@@ -25,6 +25,7 @@ Engine = Literal["auto", "fused", "reference"]
 Dtype = Literal["float32", "float64"]
 
 WARM_ROWS = 1024
+"""Rows kept for rules on data, unless the feature map asks for more."""
 
 SETTLED_ROWS = 64
 """Rules fixed from fewer rows are provisional: a step that is too long under them says nothing about eta."""
@@ -76,6 +77,11 @@ class OnePass(ABC):
     def needs_data(self) -> bool:
         """Whether any part holds a rule on data."""
         return self.features.needs_data
+
+    @property
+    def warm_rows(self) -> int:
+        """The row at which rules on data are settled."""
+        return max(WARM_ROWS, self.features.warm_rows)
 
     @property
     def n_seen(self) -> int:
@@ -160,7 +166,7 @@ class OnePass(ABC):
 
     def prepare(self, batch: Batch) -> None:
         """Look at all rows before the first of them is learned, if offline: fix the rules on data."""
-        self.state = self._initial(batch.X.shape[1], batch.X[:WARM_ROWS])
+        self.state = self._initial(batch.X.shape[1], batch.X[: self.warm_rows])
         self.kept = None
 
     # OpenBLAS reads past the end of a short float32 row (five columns, AVX-512). The product is right, but what lies
@@ -169,7 +175,7 @@ class OnePass(ABC):
     def learn(self, batch: Batch) -> None:
         """Learn valid rows, with replays while rules on data are not settled."""
         while self.kept is not None and len(batch):
-            n = min(_next_replay(self.kept.count) - self.kept.count, len(batch))
+            n = min(_next_replay(self.kept.count, self.warm_rows) - self.kept.count, len(batch))
             self._learn_warm(batch[:n])
             batch = batch[n:]
         if len(batch):
@@ -215,12 +221,12 @@ class OnePass(ABC):
         assert kept is not None
         kept.batches.append(batch.copy())
         kept.count += len(batch)
-        if kept.count == _next_replay(kept.count - 1):
+        if kept.count == _next_replay(kept.count - 1, self.warm_rows):
             batch = Batch.join(kept.batches)
             kept.batches = [batch]
             self.state = self._initial(batch.X.shape[1], batch.X)
         self._run_and_remember(batch)
-        if kept.count == WARM_ROWS:
+        if kept.count == self.warm_rows:
             self.kept = None
 
     def _run_and_remember(self, batch: Batch) -> None:
@@ -228,12 +234,12 @@ class OnePass(ABC):
         self.state.recent.add(self._run(batch), batch)
 
 
-def _next_replay(row: int) -> int:
-    """The first of the rows 1, 4, 16, ..., WARM_ROWS after ``row``."""
+def _next_replay(row: int, last: int) -> int:
+    """The first of the rows 1, 4, 16, ..., ``last`` after ``row``."""
     replay = 1
     while replay <= row:
         replay *= 4
-    return min(replay, WARM_ROWS)
+    return min(replay, last)
 
 
 def _round_down(value: float) -> float:

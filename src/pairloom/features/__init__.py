@@ -6,6 +6,7 @@ from pairloom.features.exact import Linear
 from pairloom.features.fourier import RandomFourier
 from pairloom.features.identity import Identity
 from pairloom.features.kernels import KERNELS, Cauchy, Gaussian, Kernel, Laplace, Matern32, Matern52
+from pairloom.features.nystroem import Nystroem
 from pairloom.features.orthogonal import OrthogonalFourier
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Linear",
     "Matern32",
     "Matern52",
+    "Nystroem",
     "OrthogonalFourier",
     "RandomFourier",
     "exact_kernel",

@@ -29,6 +29,11 @@ class FeatureMap(ABC):
         """Whether ``fix`` looks at rows."""
         return self.scale is not None
 
+    @property
+    def warm_rows(self) -> int:
+        """Rows from the start of the stream that ``fix`` wants to see at least; a learner keeps 1,024 in any case."""
+        return 0
+
     @abstractmethod
     def n_outputs(self, n_features: int) -> int:
         """D, for inputs with ``n_features`` columns."""
