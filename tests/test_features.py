@@ -22,6 +22,7 @@ from pairloom.features import (
     RandomFourier,
 )
 from pairloom.features.distances import squared_distances
+from pairloom.features.fourier import project
 from pairloom.features.kernels import median_squared_distance
 from pairloom.features.scaling import fit_scaler
 from pairloom.state import cast
@@ -76,7 +77,7 @@ def test_an_odd_number_of_components_is_rounded_up(X, kind, D, outputs):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("d", "D"), [(22, 1024), (784, 1024), (3000, 100)])
+@pytest.mark.parametrize(("d", "D"), [(22, 1024), (784, 1024), (3000, 100), (600, 4500)])
 def test_bits_do_not_depend_on_the_number_of_threads(d, D, dtype):
     X = np.random.default_rng(d).normal(size=(64, d)).astype(dtype)
     features = RandomFourier(D, Gaussian(1 / d))
@@ -86,6 +87,13 @@ def test_bits_do_not_depend_on_the_number_of_threads(d, D, dtype):
         with threadpool_limits(threads):
             mapped.append(features.apply(state, X))
     np.testing.assert_array_equal(*mapped)
+
+
+@pytest.mark.parametrize(("d", "m"), [(1, 1), (22, 3000), (512, 600), (513, 600), (700, 2100), (3000, 50)])
+def test_products_in_blocks_are_products(d, m):
+    rng = np.random.default_rng(0)
+    X, Q = rng.normal(size=(19, d)), rng.normal(size=(d, m))
+    np.testing.assert_allclose(project(X, Q), X @ Q, rtol=0, atol=1e-11)
 
 
 def test_kernel_error_falls_like_one_over_root_d(X):
@@ -99,7 +107,7 @@ def test_kernel_error_falls_like_one_over_root_d(X):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("d", "D"), [(1, 2), (3, 14), (20, 200), (22, 1024), (123, 512), (784, 2048)])
+@pytest.mark.parametrize(("d", "D"), [(1, 2), (3, 14), (20, 200), (22, 1024), (123, 512), (784, 2048), (600, 4500)])
 def test_a_row_has_the_same_bits_in_every_call(d, D, dtype):
     X = np.random.default_rng(d).normal(size=(203, d)).astype(dtype)
     features = RandomFourier(D, Gaussian("median"), scale="standard")

@@ -90,7 +90,10 @@ ROWS = 8
 """Rows of a product."""
 
 ONE_THREAD = 1 << 18
-"""Multiplications below which BLAS never starts a second thread."""
+"""Multiplications up to which BLAS never starts a second thread."""
+
+DEEP = 512
+"""Rows of Q above which a block of its columns is too narrow to be fast."""
 
 
 def project(X: Any, Q: Array) -> Array:
@@ -98,8 +101,9 @@ def project(X: Any, Q: Array) -> Array:
 
     BLAS picks its code path by the shape of a product and the number of threads, and the paths differ in the last bit.
     So every product has one shape, a function of Q alone, small enough for one thread: 8 rows, padded with zeros, by
-    a block of columns of Q. This is also as fast as one large product. SciPy's CSR product adds up the rows of Q that
-    one row of X names, in order, and is safe as it is.
+    a block of columns of Q, or, where these are long, by blocks of its rows, added up in order. This is also about as
+    fast as one large product. SciPy's CSR product adds up the rows of Q that one row of X names, in order, and is safe
+    as it is.
     """
     if is_sparse(X):
         return np.ascontiguousarray(X.tocsr().astype(Q.dtype, copy=False) @ Q)
@@ -111,7 +115,21 @@ def project(X: Any, Q: Array) -> Array:
     columns = max(16, ONE_THREAD // (ROWS * d) // 16 * 16)
     if columns >= m:
         return np.asarray(np.matmul(padded, Q).reshape(blocks * ROWS, m)[:n])
-    product = np.empty((blocks, ROWS, m), dtype=Q.dtype)
-    for start in range(0, m, columns):
-        np.matmul(padded, Q[:, start : start + columns], out=product[:, :, start : start + columns])
+    product = np.zeros((blocks, ROWS, m), dtype=Q.dtype)
+    if d > DEEP:
+        _add_deep(padded, Q, product)
+    else:
+        for start in range(0, m, columns):
+            np.matmul(padded, Q[:, start : start + columns], out=product[:, :, start : start + columns])
     return product.reshape(blocks * ROWS, m)[:n]
+
+
+def _add_deep(padded: Array, Q: Array, product: Array) -> None:
+    """``product`` += ``padded`` @ Q, a block of rows of Q at a time: a block is read from one stretch of memory."""
+    d, m = Q.shape
+    columns = min(m, ONE_THREAD // (ROWS * 16))
+    rows = ONE_THREAD // (ROWS * columns) // 16 * 16
+    for left in range(0, m, columns):
+        total = product[:, :, left : left + columns]
+        for top in range(0, d, rows):
+            total += padded[:, :, top : top + rows] @ Q[top : top + rows, left : left + columns]
