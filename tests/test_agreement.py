@@ -31,6 +31,7 @@ from pairloom import (
     RSx,
     StabilityWarning,
     Strata,
+    Whitened,
     WholeHistory,
 )
 from pairloom.losses import LOSSES
@@ -52,6 +53,9 @@ FEATURES = {
     "matern, orthogonal": OrthogonalFourier(40, Matern32("median")),
     "nystroem": Nystroem(40, Gaussian("median"), scale="standard"),
     "nystroem, truncated": Nystroem(30, Matern32(0.1), rank=12),
+    "whitened": Whitened(RandomFourier(40, Gaussian("median"), scale="standard"), 8),
+    "whitened nystroem": Whitened(Nystroem(40, Gaussian("median")), 6),
+    "whitened linear": Whitened(Identity(), 3),
     "matern": RandomFourier(40, Matern52(0.1)),
 }
 

@@ -20,6 +20,7 @@ from pairloom.features import (
     Nystroem,
     OrthogonalFourier,
     RandomFourier,
+    Whitened,
 )
 from pairloom.features.distances import squared_distances
 from pairloom.features.fourier import project
@@ -38,6 +39,8 @@ MAPS = {
     "orthogonal": lambda scale: OrthogonalFourier(64, Gaussian("median"), scale=scale),
     "nystroem": lambda scale: Nystroem(32, Gaussian("median"), scale=scale),
     "nystroem-laplace": lambda scale: Nystroem(32, Laplace("median"), rank=20, scale=scale),
+    "whitened": lambda scale: Whitened(RandomFourier(64, Gaussian("median"), scale=scale), 8),
+    "whitened-nystroem": lambda scale: Whitened(Nystroem(32, Matern32("median"), scale=scale), 8),
     "orthogonal-matern32": lambda scale: OrthogonalFourier(64, Matern32("median"), scale=scale),
 }
 
@@ -222,7 +225,7 @@ def test_sparse_rows_are_mapped_as_dense_rows(rows, kind, scale, container):
 
 
 @pytest.mark.parametrize("scale", SCALINGS)
-@pytest.mark.parametrize("kind", ["gaussian", "orthogonal", "nystroem", "nystroem-laplace", "identity"])
+@pytest.mark.parametrize("kind", ["gaussian", "orthogonal", "nystroem", "nystroem-laplace", "whitened", "identity"])
 def test_sparse_rows_in_float32(rows, kind, scale):
     features = MAPS[kind](scale)
     state = fixed(features, rows, dtype=np.float32)

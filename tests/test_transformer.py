@@ -11,7 +11,16 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from pairloom.features import Gaussian, Identity, Laplace, Matern32, Nystroem, OrthogonalFourier, RandomFourier
+from pairloom.features import (
+    Gaussian,
+    Identity,
+    Laplace,
+    Matern32,
+    Nystroem,
+    OrthogonalFourier,
+    RandomFourier,
+    Whitened,
+)
 from pairloom.randomness import generator
 from pairloom.state import cast
 from pairloom.transformer import FeatureTransformer
@@ -22,6 +31,8 @@ MAPS = {
     "identity-standard": Identity(scale="standard"),
     "fourier": RandomFourier(10, Laplace("median"), scale="minmax"),
     "nystroem": Nystroem(30, Gaussian("median"), rank=7, scale="standard"),
+    "whitened": Whitened(RandomFourier(10, Gaussian("median")), 4),
+    "whitened-identity": Whitened(Identity(scale="standard"), 2),
     "orthogonal": OrthogonalFourier(33, Matern32("median"), scale="maxabs"),
 }
 

@@ -12,6 +12,7 @@ from pairloom.features import (
     Nystroem,
     OrthogonalFourier,
     RandomFourier,
+    Whitened,
 )
 from pairloom.grid import Grid
 from pairloom.learner import Learner
@@ -61,6 +62,7 @@ __all__ = [
     "SquaredHinge",
     "StabilityWarning",
     "Strata",
+    "Whitened",
     "WholeHistory",
     "Window",
 ]

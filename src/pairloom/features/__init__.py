@@ -8,6 +8,7 @@ from pairloom.features.identity import Identity
 from pairloom.features.kernels import KERNELS, Cauchy, Gaussian, Kernel, Laplace, Matern32, Matern52
 from pairloom.features.nystroem import Nystroem
 from pairloom.features.orthogonal import OrthogonalFourier
+from pairloom.features.whitened import Whitened
 
 __all__ = [
     "KERNELS",
@@ -23,6 +24,7 @@ __all__ = [
     "Nystroem",
     "OrthogonalFourier",
     "RandomFourier",
+    "Whitened",
     "exact_kernel",
     "feature_map",
     "linear_map",
