@@ -15,6 +15,7 @@ from pairloom import (
     Difference,
     ElasticNet,
     Gaussian,
+    Growing,
     Horizon,
     Identity,
     Laplace,
@@ -57,6 +58,7 @@ FEATURES = {
     "whitened nystroem": Whitened(Nystroem(40, Gaussian("median")), 6),
     "whitened linear": Whitened(Identity(), 3),
     "matern": RandomFourier(40, Matern52(0.1)),
+    "growing": Growing(48, Gaussian("median"), 8, scale="standard"),
 }
 
 MEMORIES = {
@@ -80,7 +82,7 @@ DIFFERENCES = ("difference", "class difference", "three class difference")
 
 OPTIONS = {
     "stream": list(STREAMS),
-    "features": list(FEATURES),
+    "features": [name for name in FEATURES if name != "growing"],
     "loss": list(LOSSES),
     "memory": ["strata"] * 8 + list(MEMORIES),
     "allocation": ["equal", "equal", "neyman"],
@@ -122,6 +124,8 @@ def valid(config):
     if config["allocation"] == "neyman" and config["representative"] == "centroid":
         return False
     memory = make_memory(config)
+    if config["features"] == "growing" and not memory.holds_rows:
+        return False
     if memory.weighting == "sum":
         return config["pairs"] in ("opposite", "three classes")
     return memory.joint or config["pairs"] not in ("order", "difference")
@@ -218,6 +222,13 @@ def test_engines_agree_on_random_options(dtype):
     rng = np.random.default_rng(11)
     for _ in range(40):
         assert_agree(random_config(OPTIONS, rng, valid), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_engines_agree_on_random_options_where_features_grow(dtype):
+    rng = np.random.default_rng(12)
+    for _ in range(40):
+        assert_agree(random_config({**OPTIONS, "features": ["growing"]}, rng, valid), dtype)
 
 
 @pytest.mark.soak

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from pairloom.features import (
     Cauchy,
     Gaussian,
+    Growing,
     Identity,
     Laplace,
     Matern32,
@@ -37,6 +38,7 @@ __all__ = [
     "ElasticNet",
     "Gaussian",
     "Grid",
+    "Growing",
     "Hinge",
     "Horizon",
     "Identity",

@@ -11,6 +11,7 @@ import numpy as np
 from pairloom.checks import check_count
 from pairloom.engines.blocked import GridState, learn_block
 from pairloom.engines.lanes import arrange
+from pairloom.features.growing import refuse_growing
 from pairloom.learner import Learner
 from pairloom.memory import MemoryState
 from pairloom.onepass import OnePass, StabilityWarning
@@ -248,6 +249,7 @@ def check_learners(learners: list[Learner]) -> None:
                 f"the learners of a grid have one {name}, got {', '.join(sorted(different))}: make them by "
                 "replace(learner, step=..., penalty=..., loss=..., average=...)"
             )
+    refuse_growing(learners[0].features, "a grid")
     if learners[0].memory.weighting == "sum":
         raise ValueError(f"a grid takes weights that are shares, not sums; got {learners[0].memory}")
     for learner in learners:

@@ -1,18 +1,19 @@
 """The parts put together: min_w sum_t sum_{j in B_t} p_j l(<w, phi(x_t) - phi(x_j)>; y_t, y_j) + Omega(w)."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pairloom.engines import fused, reference, sparse
-from pairloom.features import FeatureMap, RandomFourier
+from pairloom.features import FeatureMap, Growing, RandomFourier
 from pairloom.features.sparse import is_sparse
 from pairloom.losses import Hinge, Loss, Square
 from pairloom.memory import Memory, MemoryState, Strata
 from pairloom.onepass import OnePass
 from pairloom.pairs import ClassDifference, Difference, OppositeClass
-from pairloom.state import Batch, State
+from pairloom.state import Batch, State, cast
 from pairloom.steps import L2, Penalty
 from pairloom.typing import Array
 
@@ -50,6 +51,8 @@ class Learner(OnePass):
     True
     """
 
+    takes_growing: ClassVar[bool] = True
+
     features: FeatureMap = field(default_factory=RandomFourier)
     loss: Loss = field(default_factory=Square)
     memory: Memory = field(default_factory=Strata)
@@ -68,6 +71,12 @@ class Learner(OnePass):
             raise ValueError(f"{type(self.pairs).__name__} pairs ask for an exact difference: use loss=Square()")
         if self.memory.weighting == "sum" and type(self.pairs) is not OppositeClass:
             raise ValueError("normalization='sum' counts the rows of the other class: use pairs=OppositeClass()")
+        if isinstance(self.features, Growing) and not self.memory.holds_rows:
+            raise ValueError(
+                "where features grow, a memory must keep past rows, and cluster them by x, not phi(x): use "
+                "Strata(cluster_in='input') with representative='fifo' or 'reservoir', or another memory, such as "
+                f"Latest(); got {self.memory}"
+            )
         if self.step.sequential and not isinstance(self.loss, Hinge):
             raise ValueError(f"{type(self.step).__name__} steps end where the hinge loss does: use loss=Hinge()")
 
@@ -83,6 +92,9 @@ class Learner(OnePass):
         state = super()._initial(n_features, rows)
         if self.memory.weighting == "sum":
             state.totals = np.zeros((len(state.w), 2))
+        if isinstance(self.features, Growing):
+            slots = state.memory.slots
+            slots.rows = np.zeros((len(slots.mass), n_features), self._work)
         return state
 
     def _start_memory(self, n_features: int, phi: Any, rows: Any) -> MemoryState:
@@ -95,8 +107,35 @@ class Learner(OnePass):
         return self.memory.start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
 
     def _run(self, batch: Batch) -> Array:
-        assert self.state is not None
-        faster = sparse if sparse.takes(self, self.state, batch) else fused
+        state = self.state
+        assert state is not None
+        if not isinstance(self.features, Growing):
+            return self._run_engine(state, batch)
+        scores, n_blocks = [], self.features.n_blocks
+        while len(batch):
+            now = n_blocks(state.t + 1)
+            grow(self, self.features, state, now)
+            rows = range(state.t + 1, state.t + 1 + len(batch))
+            n = bisect_right(rows, now, key=n_blocks)
+            scores.append(self._run_engine(state, batch[:n]))
+            batch = batch[n:]
+        return np.concatenate(scores)
+
+    def _run_engine(self, state: State, batch: Batch) -> Array:
+        faster = sparse if sparse.takes(self, state, batch) else fused
         engine = reference if self.engine == "reference" else faster
-        scores: Array = engine.run(self, self.state, batch)
+        scores: Array = engine.run(self, state, batch)
         return scores
+
+
+def grow(learner: Learner, features: Growing, state: State, n_blocks: int) -> None:
+    """Bring all that lives in the feature space to ``n_blocks`` blocks of features; every score stays as it was."""
+    before = features.blocks_of(state.phi)
+    if n_blocks == before:
+        return
+    state.phi = learner._rounded(features.grow(cast(state.phi, learner._work, np.float64), n_blocks))
+    more = ((0, 0), (0, (n_blocks - before) * features.block))
+    up = np.sqrt(n_blocks / before)
+    state.w, state.w_bar = (np.pad((up * w).astype(w.dtype), more) for w in (state.w, state.w_bar))
+    slots = state.memory.slots
+    slots.points = features.apply(state.phi, slots.rows)

@@ -4,7 +4,7 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass, field
 from math import floor, log10
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from pairloom.checks import check_choice
 from pairloom.compiled import row_dots
 from pairloom.engines import reference, sparse
 from pairloom.features import FeatureMap, Identity
+from pairloom.features.growing import refuse_growing
 from pairloom.features.sparse import is_sparse
 from pairloom.pairs import OppositeClass, Pairs
 from pairloom.randomness import fresh_seed, generator
@@ -46,6 +47,9 @@ class OnePass(ABC):
     ``named_step``: the safe step that the last warning named.
     """
 
+    takes_growing: ClassVar[bool] = False
+    """Whether what is learned can follow features that grow."""
+
     features: FeatureMap = field(default_factory=Identity)
     pairs: Pairs = field(default_factory=OppositeClass)
     _: KW_ONLY
@@ -59,6 +63,8 @@ class OnePass(ABC):
     named_step: float = field(default=np.inf, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not self.takes_growing:
+            refuse_growing(self.features, type(self).__name__)
         check_choice("average", self.average, Average)
         check_choice("dtype", self.dtype, Dtype)
         check_choice("engine", self.engine, Engine)
@@ -206,14 +212,23 @@ class OnePass(ABC):
 
     def _initial(self, n_features: int, rows: Any) -> State:
         """The state before the first row, with every rule fixed from ``rows``."""
-        work = np.dtype("float64" if self.engine == "reference" else self.dtype)
+        work = self._work
         assert self.seed is not None
         rng = generator(self.seed)
-        phi = cast(cast(self.features.fix(n_features, rows, rng), np.float64, self.dtype), self.dtype, work)
+        phi = self._rounded(self.features.fix(n_features, rows, rng))
         memory = self._start_memory(n_features, phi, None if rows is None else rows.astype(work))
         w = np.zeros((len(self.pairs.models), self.features.n_outputs(n_features)), work)
         recent = Recent(np.zeros((RECENT_ROWS, len(w))))
         return State(phi, cast(memory, np.dtype(self.dtype), work), rng, w, w.copy(), recent)
+
+    @property
+    def _work(self) -> np.dtype:
+        """Of the arrays that learning changes."""
+        return np.dtype("float64" if self.engine == "reference" else self.dtype)
+
+    def _rounded(self, phi: Any) -> Any:
+        """A map's arrays, made in float64, with the values that ``dtype`` gives them: the same for every engine."""
+        return cast(cast(phi, np.float64, self.dtype), self.dtype, self._work)
 
     def _learn_warm(self, batch: Batch) -> None:
         """Keep the rows; at a replay row fix the rules anew and learn all kept rows from the start."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairloom.checks import check_choice
 from pairloom.features import FeatureMap, RandomFourier
+from pairloom.features.growing import refuse_growing
 from pairloom.onepass import Dtype
 from pairloom.randomness import fresh_seed, generator, seed_of
 from pairloom.state import cast
@@ -59,6 +60,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         features = RandomFourier() if self.features is None else self.features
         if not isinstance(features, FeatureMap):
             raise ValueError(f"features must be a feature map, such as RandomFourier(512), or None; got {features!r}")
+        refuse_growing(features, "FeatureTransformer")
         check_choice("dtype", self.dtype, Dtype)
         rows = self._rows(X, partial(check_array, estimator=self))
         seed = seed_of(self.random_state)

@@ -42,6 +42,7 @@ def run_block(learner: "Learner", state: State, batch: Batch) -> Array:
     Z = learner.features.apply(state.phi, batch.X)
     U = Z if memory.space == "features" else learner.features.inputs(state.phi, batch.X)
     plan = memory.plan(state.memory, U, batch.y, batch.weight, state.rng.random((len(batch), memory.draws)))
+    state.memory.slots.keep_rows(plan, batch.X)
     return learn_block(learner, state, Z, batch, plan)
 
 

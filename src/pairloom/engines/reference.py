@@ -44,7 +44,7 @@ def step(learner: "Learner", state: State, row: Batch) -> Array:
     z = learner.features.apply(state.phi, x)[0]
     u = z if learner.memory.space == "features" else learner.features.inputs(state.phi, x)[0]
     draws = state.rng.random(learner.memory.draws)
-    example = Example(z, u, float(row.y[0]), float(row.weight[0]), int(row.query[0]), draws)
+    example = Example(z, u, float(row.y[0]), float(row.weight[0]), int(row.query[0]), draws, x[0])
     scores = (state.w if learner.average == "last" else state.w_bar) @ z
 
     for k in range(len(state.w)):

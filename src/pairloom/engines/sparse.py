@@ -106,6 +106,7 @@ def run(learner: "Learner", state: State, batch: Batch) -> Array:
             learn_block(learner, state, block, plan, result[part])
         else:
             Z = learner.features.apply(state.phi, batch.X[part])
+            state.memory.slots.keep_rows(plan, batch.X[part])
             result[part] = fused.learn_block(learner, state, Z, block, plan)
     settle(learner, state)
     return result

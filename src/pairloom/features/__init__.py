@@ -4,6 +4,7 @@ from pairloom.features.base import FeatureMap
 from pairloom.features.choice import exact_kernel, feature_map, linear_map
 from pairloom.features.exact import Linear
 from pairloom.features.fourier import RandomFourier
+from pairloom.features.growing import Growing
 from pairloom.features.identity import Identity
 from pairloom.features.kernels import KERNELS, Cauchy, Gaussian, Kernel, Laplace, Matern32, Matern52
 from pairloom.features.nystroem import Nystroem
@@ -15,6 +16,7 @@ __all__ = [
     "Cauchy",
     "FeatureMap",
     "Gaussian",
+    "Growing",
     "Identity",
     "Kernel",
     "Laplace",

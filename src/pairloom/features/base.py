@@ -12,7 +12,7 @@ from pairloom.typing import Array
 
 @dataclass(frozen=True)
 class FeatureMap(ABC):
-    """A map phi: R^d -> R^D, fixed before the first step and never changed by learning.
+    """A map phi: R^d -> R^D, fixed before the first step and never changed by learning (but for ``Growing``).
 
     A map is a frozen rule. ``fix`` turns it into a state of plain arrays, with the first rows of the stream in
     hand if the rule speaks of data (``needs_data``); ``apply`` maps rows with that state. Rows are a dense array or

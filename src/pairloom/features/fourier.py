@@ -75,15 +75,24 @@ class RandomFourier(FeatureMap):
         return self.kernel.frequencies(gamma, n_features, count, rng)
 
     def apply(self, state: FourierState, X: Array) -> Array:
+        return cos_sin(self._angles(state, X), state.offset.size)
+
+    def _angles(self, state: FourierState, X: Array) -> Array:
         angles = project(X, state.projection)
         if self.scale is not None:
             angles -= state.offset
-        half = angles.shape[1]
-        Z = np.empty((len(angles), 2 * half), dtype=angles.dtype)
-        np.cos(angles, out=Z[:, :half])
-        np.sin(angles, out=Z[:, half:])
-        Z *= np.sqrt(1.0 / half, dtype=Z.dtype)
-        return Z
+        return angles
+
+
+def cos_sin(angles: Array, block: int) -> Array:
+    """The features of a row's angles, of length 1: the cosines of a block of them, its sines, then the next block."""
+    n, count = angles.shape
+    angles = angles.reshape(n, count // block, block)
+    Z = np.empty((n, count // block, 2, block), dtype=angles.dtype)
+    np.cos(angles, out=Z[:, :, 0])
+    np.sin(angles, out=Z[:, :, 1])
+    Z *= np.sqrt(1.0 / count, dtype=Z.dtype)
+    return Z.reshape(n, 2 * count)
 
 
 ROWS = 8

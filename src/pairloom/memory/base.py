@@ -7,11 +7,12 @@ which slot, so that one compiled loop serves every memory.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from pairloom.checks import check_choice
+from pairloom.features.sparse import is_sparse
 from pairloom.typing import Array
 
 Space = Literal["features", "input"]
@@ -21,12 +22,16 @@ By = Literal["class", "joint"]
 
 @dataclass
 class Slots:
-    """The buffer: ``points`` (S, D), their ``labels`` and ``queries``, and the ``mass`` each stands for (0: empty)."""
+    """The buffer: ``points`` (S, D), their ``labels`` and ``queries``, and the ``mass`` each stands for (0: empty).
+
+    ``rows`` (S, d): the x of each point phi(x), for a map that grows.
+    """
 
     points: Array
     labels: Array
     queries: Array
     mass: Array
+    rows: Array | None = None
 
     @classmethod
     def empty(cls, count: int, dim: int, dtype: np.dtype) -> "Slots":
@@ -42,12 +47,24 @@ class Slots:
         if blend > 0:
             self.labels[slot] = example.y
             self.queries[slot] = example.query
+            if self.rows is not None:
+                self.rows[slot] = example.x
         self.mass[slot] = mass
+
+    def keep_rows(self, plan: "Plan", X: Any) -> None:
+        """Write ``rows``, if there are any, as a plan writes points by rows X, dense or CSR; blends are 0 or 1."""
+        if self.rows is None:
+            return
+        taken = np.flatnonzero(plan.blend > 0)[::-1]
+        # Of the events of a slot, newest first, the first is the one that stays.
+        slot, newest = np.unique(plan.slot[taken], return_index=True)
+        source = np.searchsorted(plan.start, taken[newest], side="right") - 1
+        self.rows[slot] = X[source].toarray() if is_sparse(X) else X[source]
 
 
 @dataclass(frozen=True)
 class Example:
-    """One row: z = phi(x), the point u by which it is clustered, its label, weight and query, and random numbers."""
+    """One row: z = phi(x), the point u by which it is clustered, its label, weight and query, random numbers, and x."""
 
     z: Array
     u: Array
@@ -55,6 +72,7 @@ class Example:
     weight: float
     query: int
     draws: Array
+    x: Array | None = None
 
 
 @dataclass
@@ -110,6 +128,11 @@ class Memory(ABC):
     def space(self) -> Space:
         """Space of the points ``u``: u = phi(x), or u = x."""
         return "features"
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether each point is phi of one past row, and nothing else that is kept lives in the feature space."""
+        return True
 
     # Not abstract: doing nothing is right for every memory of fixed size.
     def check_room(self, state: MemoryState | None, n: int) -> None:  # noqa: B027

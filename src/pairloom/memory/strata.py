@@ -127,6 +127,10 @@ class Strata(Memory):
         return self.cluster_in
 
     @property
+    def holds_rows(self) -> bool:
+        return self.cluster_in == "input" and self.representative != "centroid"
+
+    @property
     def joint(self) -> bool:
         return self.by == "joint"
 
