@@ -50,6 +50,8 @@ def platt(
     >>> platt(np.array([0.0, 0.0]), np.array([False, True]), np.ones(2))
     (1.0, 0.0)
     """
+    if len(scores) == 0:
+        return 1.0, 0.0
     n_pos = float(weight @ positive)
     n_neg = float(weight.sum()) - n_pos
     target = np.where(positive, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))

@@ -172,7 +172,11 @@ class OnePass(ABC):
 
     def prepare(self, batch: Batch) -> None:
         """Look at all rows before the first of them is learned, if offline: fix the rules on data."""
-        self.state = self._initial(batch.X.shape[1], batch.X[: self.warm_rows])
+        self.settle(batch.X[: self.warm_rows])
+
+    def settle(self, X: Any) -> None:
+        """Make the state before the first row, with the rules on data fixed from these rows for good."""
+        self.state = self._initial(X.shape[1], X)
         self.kept = None
 
     # OpenBLAS reads past the end of a short float32 row (five columns, AVX-512). The product is right, but what lies

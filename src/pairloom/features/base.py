@@ -38,6 +38,14 @@ class FeatureMap(ABC):
     def n_outputs(self, n_features: int) -> int:
         """D, for inputs with ``n_features`` columns."""
 
+    def flops(self, n_features: int) -> float:
+        """Floating-point operations per row, about; a sine counts 50, an exponential 20."""
+        return 2.0 * n_features * self.n_outputs(n_features)
+
+    def numbers(self, n_features: int) -> int:
+        """Numbers in the arrays of a fixed map, about."""
+        return n_features * self.n_outputs(n_features)
+
     @abstractmethod
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> Any:
         """Arrays (float64, fields of a dataclass with a ``scaler``) that make this rule a function."""

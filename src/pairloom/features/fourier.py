@@ -62,6 +62,12 @@ class RandomFourier(FeatureMap):
     def n_outputs(self, n_features: int) -> int:
         return self.n_components + self.n_components % 2
 
+    def flops(self, n_features: int) -> float:
+        return (n_features + 50.0) * self.n_outputs(n_features)
+
+    def numbers(self, n_features: int) -> int:
+        return n_features * self.n_outputs(n_features) // 2
+
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> FourierState:
         scaler = fit_scaler(self.scale, n_features, rows)
         gamma = self.kernel.width(n_features, None if rows is None else scaler.apply(rows))

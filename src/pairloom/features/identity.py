@@ -33,6 +33,12 @@ class Identity(FeatureMap):
     def n_outputs(self, n_features: int) -> int:
         return n_features
 
+    def flops(self, n_features: int) -> float:
+        return float(n_features)
+
+    def numbers(self, n_features: int) -> int:
+        return 2 * n_features
+
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> IdentityState:
         return IdentityState(fit_scaler(self.scale, n_features, rows))
 

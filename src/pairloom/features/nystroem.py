@@ -92,6 +92,12 @@ class Nystroem(FeatureMap):
     def n_outputs(self, n_features: int) -> int:
         return self.n_landmarks if self.rank is None else self.rank
 
+    def flops(self, n_features: int) -> float:
+        return 2.0 * self.n_landmarks * (n_features + self.n_outputs(n_features) + 10.0)
+
+    def numbers(self, n_features: int) -> int:
+        return self.n_landmarks * (n_features + self.n_outputs(n_features))
+
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> NystroemState:
         scaler = fit_scaler(self.scale, n_features, rows)
         gamma = self.kernel.width(n_features, None if rows is None else scaler.apply(rows))

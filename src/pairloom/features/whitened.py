@@ -99,6 +99,12 @@ class Whitened(FeatureMap):
     def n_outputs(self, n_features: int) -> int:
         return self.inner.n_outputs(n_features)
 
+    def flops(self, n_features: int) -> float:
+        return self.inner.flops(n_features) + 4.0 * self.rank * self.n_outputs(n_features)
+
+    def numbers(self, n_features: int) -> int:
+        return self.inner.numbers(n_features) + 2 * self.rank * self.n_outputs(n_features)
+
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> WhitenedState:
         inner = self.inner.fix(n_features, rows, rng)
         seed = int(rng.integers(1 << 31))

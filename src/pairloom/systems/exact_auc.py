@@ -247,6 +247,10 @@ class ExactLearner(OnePass):
         folded: ClassMoments = self.state.memory.folded()
         return folded
 
+    def next_solution(self, t: int) -> int:
+        """The first row after row t at which the weights for test-then-train scores are solved for anew."""
+        return next_calibration_row(t)
+
     def _solve(self, state: State) -> Array:
         moments = state.memory.folded()
         return np.array([moments.of(int(k)).minimiser(self.alpha) for k in self.pairs.models]).astype(state.w.dtype)
@@ -272,7 +276,7 @@ class ExactLearner(OnePass):
         scores, at = [], 0
         while at < len(batch):
             room = len(state.memory.labels) - int(state.memory.filled[0])
-            end = min(len(batch), at + room, at + next_calibration_row(state.t) - state.t)
+            end = min(len(batch), at + room, at + self.next_solution(state.t) - state.t)
             scores.append(self._take_in(state, batch[at:end]))
             at = end
         return np.concatenate(scores)
@@ -286,7 +290,7 @@ class ExactLearner(OnePass):
         new = slice(int(kept.filled[0]), int(kept.filled[0]) + n)
         kept.rows[new], kept.labels[new], kept.weights[new] = Z, batch.y, batch.weight
         kept.filled[0] += n
-        due = next_calibration_row(state.t) == state.t + n
+        due = self.next_solution(state.t) == state.t + n
         state.t += n
         if kept.filled[0] == len(kept.labels):
             kept.fold()

@@ -1,0 +1,137 @@
+"""How models are compared on a stream: pairs inside windows, scored before learning."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.stats import rankdata
+
+from pairloom.typing import Array
+
+WINDOW_ROWS, WINDOW_RARE = 512, 10
+"""A window ends when it has this many rows, and this many of the rarer class."""
+
+FEW = 3
+"""Rows of each class without which an open window says nothing."""
+
+ROOM = 2048
+"""Rows of one class kept of an open window: a long one keeps the newest."""
+
+VERDICTS, RAW = 32, 8
+"""Windows whose verdicts, and whose scores, are remembered."""
+
+
+@dataclass
+class Window:
+    """Scores (n, models, classes), each given before its row was learned, with labels and weights."""
+
+    scores: Array
+    labels: Array
+    weights: Array
+
+    def auc(self, targets: Array, scores: Array | None = None) -> Array:
+        """Area under the curve of each model; with more than two classes, the mean over classes against the rest."""
+        scores = self.scores if scores is None else scores
+        areas = [
+            weighted_auc(scores[:, :, k], self.labels == target, self.weights)
+            for k, target in enumerate(targets)
+            if FEW <= (self.labels == target).sum() <= len(self.labels) - FEW
+        ]
+        return np.asarray(np.mean(areas, axis=0))
+
+
+@dataclass
+class Evidence:
+    """The windows of a race over ``targets``, the classes that the models speak for.
+
+    Scores of different moments are not comparable, since the model moved in between: so only pairs inside a window
+    count. ``verdicts`` (windows, models): areas under the curve in the newest closed windows; ``closed`` counts all.
+    """
+
+    targets: Array
+    n_models: int
+    open: list[Window] = field(default_factory=list)
+    raw: list[Window] = field(default_factory=list)
+    verdicts: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    closed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.verdicts.size == 0:
+            self.verdicts = np.zeros((0, self.n_models))
+
+    def add(self, scores: Array, labels: Array, weights: Array) -> bool:
+        """Take in rows, in order; whether a window was closed."""
+        self.open.append(Window(scores, labels, weights))
+        window = self._joined()
+        self.open = [window]
+        seen = [int((window.labels == target).sum()) for target in np.unique(window.labels)]
+        if sum(seen) < WINDOW_ROWS or len(seen) < 2 or min(seen) < WINDOW_RARE:
+            return False
+        self.raw = [*self.raw[1 - RAW :], window]
+        self.verdicts = np.vstack([self.verdicts[1 - VERDICTS :], window.auc(self.targets)])
+        self.closed += 1
+        self.open = []
+        return True
+
+    def windows(self) -> list[Window]:
+        """The newest closed windows; before the first is closed the open one, if it says anything at all."""
+        if self.raw or not self.open:
+            return self.raw
+        window = self.open[0]
+        counts = np.unique(window.labels, return_counts=True)[1]
+        return [window] if len(counts) > 1 and counts.min() >= FEW else []
+
+    def verdict(self) -> tuple[Array, Array]:
+        """Mean area of each model over the windows, and the standard error of its distance to the best model's.
+
+        The error counts what all windows have in common only once; it is infinite for fewer than two windows.
+        """
+        windows = self.windows()
+        areas = self.verdicts if len(self.verdicts) else np.array([w.auc(self.targets) for w in windows])
+        if len(areas) == 0:
+            return np.full(self.n_models, 0.5), np.full(self.n_models, np.inf)
+        means = areas.mean(axis=0)
+        if len(areas) < 2:
+            return means, np.full(self.n_models, np.inf)
+        gaps = areas[:, [int(means.argmax())]] - areas
+        return means, gaps.std(axis=0, ddof=1) / np.sqrt(len(areas))
+
+    def mixture_auc(self, models: list[int]) -> float:
+        """Mean area over the windows of the sum of some models' standardised scores."""
+        areas = []
+        for window in self.windows():
+            scores = window.scores[:, models]
+            spread = scores.std(axis=0)
+            mixed = (scores / np.where(spread > 0, spread, 1.0)).sum(axis=1, keepdims=True)
+            areas.append(float(window.auc(self.targets, mixed)[0]))
+        return float(np.mean(areas)) if areas else 0.5
+
+    def only(self, models: list[int]) -> None:
+        """Forget the other models."""
+        self.n_models = len(models)
+        self.verdicts = self.verdicts[:, models]
+        for window in [*self.open, *self.raw]:
+            window.scores = window.scores[:, models]
+
+    def _joined(self) -> Window:
+        """The open window, with the newest rows of each class."""
+        parts = [np.concatenate([getattr(w, name) for w in self.open]) for name in ("scores", "labels", "weights")]
+        keep = np.zeros(len(parts[1]), bool)
+        for label in np.unique(parts[1]):
+            keep[np.flatnonzero(parts[1] == label)[-ROOM:]] = True
+        return Window(*(part[keep] for part in parts))
+
+
+def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:
+    """Share of the pairs, by weight, that each column of ``scores`` puts in order; ties count half.
+
+    >>> weighted_auc(np.array([[3.0], [2.0], [2.0], [1.0]]), np.array([True, True, False, False]), np.ones(4))
+    array([0.875])
+    """
+    lowest, highest = (rankdata(scores, method=method, axis=0).astype(int) for method in ("min", "max"))
+    order = scores.argsort(axis=0)
+    negative = np.where(positive, 0.0, weights)
+    below = np.zeros((len(scores) + 1, scores.shape[1]))
+    np.cumsum(negative[order], axis=0, out=below[1:])
+    share = 0.5 * (np.take_along_axis(below, lowest - 1, axis=0) + np.take_along_axis(below, highest, axis=0))
+    own = np.where(positive, weights, 0.0)
+    return np.asarray((own @ share) / (own.sum() * negative.sum()))

@@ -1,0 +1,73 @@
+"""What learns on a feature map in a race: many models that share the map."""
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from pairloom.features import FeatureMap
+from pairloom.grid import Grid
+from pairloom.learner import Learner
+from pairloom.losses import LOSSES
+from pairloom.memory import Strata
+from pairloom.memory.base import Space
+from pairloom.memory.strata import Representative
+from pairloom.pairs import OppositeClass
+from pairloom.race.exact_path import ExactPath
+from pairloom.steps import L2, Constant
+
+SWEEP = 35.0
+"""What a feature of a partner costs a gradient step, in flops of a product: the sequential engine waits for memory."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """All-pairs minimisers of the square loss, one for each penalty ``alphas`` in units of trace(G) / t."""
+
+    alphas: tuple[float, ...] = (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)
+
+    def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> ExactPath:
+        return ExactPath(features=features, pairs=pairs, alphas=self.alphas, max_bytes=2**62, **rest)
+
+    def flops(self, n_outputs: int) -> float:
+        """Per row; the moments are taken in double precision, at half the speed."""
+        return 4.0 * n_outputs**2
+
+    def numbers(self, n_outputs: int, n_classes: int) -> int:
+        """Of four bytes each."""
+        return 2 * n_classes * n_outputs**2
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Gradient steps against strata of the other class, averaged: all ``steps`` (loss, eta) and penalties on one grid."""
+
+    representative: Representative = "fifo"
+    steps: tuple[tuple[str, float], ...] = field(
+        default=(
+            ("square", 0.05), ("square", 0.15), ("square", 0.5), ("logistic", 0.5), ("logistic", 2.0), ("logistic", 8.0)
+        )
+    )  # fmt: skip
+    penalties: tuple[float, ...] = (1e-6,)
+    max_strata: int = 8
+    cluster_in: Space = "features"
+    block_rows: int = 128
+
+    def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> Grid:
+        memory = Strata(max_strata=self.max_strata, representative=self.representative, cluster_in=self.cluster_in)
+        rest["engine"] = "auto"  # a grid has its own
+        learners = [
+            Learner(features, pairs, LOSSES[loss], memory, L2(alpha), step=Constant(eta), average="poly", **rest)
+            for (loss, eta), alpha in product(self.steps, self.penalties)
+        ]
+        return Grid(learners, self.block_rows)
+
+    def flops(self, n_outputs: int) -> float:
+        """Of one model alone, per row."""
+        return SWEEP * self.max_strata * n_outputs
+
+    def numbers(self, n_outputs: int, n_classes: int) -> int:
+        """Slots and weights."""
+        return n_classes * (self.max_strata + 2 * len(self.steps) * len(self.penalties)) * n_outputs
+
+
+Head = Exact | Descent

@@ -1,0 +1,272 @@
+"""Many candidates on one stream: each is scored before it learns, and the field narrows as evidence comes in."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pairloom.features import FeatureMap, Identity
+from pairloom.onepass import OnePass
+from pairloom.pairs import OppositeClass
+from pairloom.race.budget import Budget
+from pairloom.race.entrant import Entrant
+from pairloom.race.evidence import Evidence
+from pairloom.race.portfolio import Candidate, Portfolio
+from pairloom.state import RECENT, Batch
+from pairloom.typing import Array
+
+SETTLE_ROWS = 16_384
+"""From this row on, all that is left costs no more than the budget."""
+
+NARROW_AT = (4, 8, 16, 32)
+"""Closed windows after which the field narrows."""
+
+ALONE_AT = 16
+"""Closed windows after which a grid is its best model alone."""
+
+LARGEST = 5
+"""Models in a mixture, at most."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """At ``row``, the area under the curve of a candidate's best model, and whether the mixture has it."""
+
+    row: int
+    name: str
+    auc: float
+    mixed: bool
+
+
+@dataclass
+class Track:
+    """What a race keeps: entrants, evidence, and the mixture that speaks for all.
+
+    ``chosen`` (models, 2): entrant and model; ``shift`` and ``spread`` (models, classes) standardise their scores.
+    ``counts``: weight of the rows of each class. Scores up to row ``evaluated`` are in the evidence.
+    """
+
+    entrants: list[Entrant]
+    evidence: Evidence
+    counts: Array
+    chosen: Array
+    shift: Array
+    spread: Array
+    evaluated: int = 0
+    standings: list[Standing] = field(default_factory=list)
+
+
+@dataclass(eq=False, kw_only=True)
+class Race(OnePass):
+    """A portfolio of learners on one stream, and the mixture of the best of them.
+
+    The scouts learn from the first row on. At row ``portfolio.warm_rows`` the large spaces around the best scout join
+    and learn the kept rows. Models are compared by pairs inside windows, scored before learning (:class:`Evidence`).
+    After 4, 8, 16 and 32 windows those stay that are among the better half, or no more than one standard error behind
+    the best, or in the mixture. From row 16,384 on only the mixture is left, within the budget.
+
+    The mixture starts with the best model and takes in the others in order, each if the mean of standardised scores
+    gets better in the windows; ties go to what is cheaper. It changes at powers of two from row 16 on, and at multiples
+    of 512 before row 16,384: rules on the row number alone, so that it does not matter how the stream is cut into calls.
+
+    Cost: that of the candidates up to row 16,384; then ``budget.microseconds``, nominally.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 2))
+    >>> race = Race(seed=0).partial_fit(X, np.where((X**2).sum(axis=1) > 4, 1, -1))
+    >>> race.track.entrants[race.track.chosen[0, 0]].candidate.name.split(",")[0]
+    'nystroem 256'
+    """
+
+    features: FeatureMap = field(default_factory=Identity)
+    pairs: OppositeClass = field(default_factory=OppositeClass)
+    portfolio: Portfolio = field(default_factory=Portfolio)
+    budget: Budget = field(default_factory=Budget)
+
+    @property
+    def needs_data(self) -> bool:
+        return True
+
+    @property
+    def warm_rows(self) -> int:
+        return self.portfolio.warm_rows
+
+    @property
+    def track(self) -> Track:
+        """Entrants, evidence, mixture."""
+        assert self.state is not None, "no rows seen yet"
+        track: Track = self.state.memory
+        return track
+
+    def score_rows(self, X: Any) -> Array:
+        """The mixture's score of each row; with more than two classes, one column for each."""
+        total = np.zeros((X.shape[0], len(self.pairs.models)))
+        if self.state is not None and self.track.entrants:
+            track = self.track
+            for (i, model), shift, spread in zip(track.chosen, track.shift, track.spread, strict=True):
+                total += (track.entrants[i].score(int(model), X) - shift) / spread
+        return total[:, 0] if total.shape[1] == 1 else total
+
+    def warn_if_unstable(self, stacklevel: int = 3) -> None:
+        """Nothing: some candidates take steps that are too long on purpose, and lose."""
+
+    def _run(self, batch: Batch) -> Array:
+        raise AssertionError("the entrants run, each by itself")
+
+    def _start_memory(self, n_features: int, phi: Any, rows: Any) -> Track:
+        """The scouts; none before the first row."""
+        scouts = self.budget.admit(self.portfolio.scouts(n_features), n_features, self.pairs.n_classes)
+        entrants = [] if rows is None else [self._enter(scout, rows) for scout in scouts]
+        size = len(self.pairs.models)
+        return Track(
+            entrants, Evidence(self.pairs.models, sum(map(len, entrants))), np.zeros(self.pairs.n_classes),
+            np.zeros((1, 2), np.int64), np.zeros((1, size)), np.ones((1, size)),
+        )  # fmt: skip
+
+    def _enter(self, candidate: Candidate, rows: Any) -> Entrant:
+        learner = candidate.learner(self.pairs, dtype=self.dtype, seed=self.seed, engine=self.engine)
+        learner.settle(rows)
+        return Entrant(candidate, learner, candidate.microseconds(rows.shape[1]))
+
+    def _learn_warm(self, batch: Batch) -> None:
+        kept = self.kept
+        super()._learn_warm(batch)
+        if self.kept is None and kept is not None:
+            self._start_finalists(Batch.join(kept.batches))
+
+    def _start_finalists(self, batch: Batch) -> None:
+        """The large spaces learn the kept rows; of the scouts those of the mixture go on."""
+        track = self.track
+        ranked = [track.entrants[i].candidate for i, _, _, _ in self._ranked()]
+        guide = next((candidate for candidate in ranked if candidate.factor), ranked[0])
+        finalists = self.portfolio.finalists(guide.features.scale, guide.factor or 1.0)
+        track.entrants = [track.entrants[i] for i in sorted(set(track.chosen[:, 0].tolist()))]
+        for candidate in self.budget.admit(finalists, batch.X.shape[1], self.pairs.n_classes):
+            entrant = self._enter(candidate, batch.X)
+            entrant.learner.learn(batch)
+            track.entrants.append(entrant)
+        track.evidence, track.evaluated = Evidence(self.pairs.models, sum(map(len, track.entrants))), 0
+        self._evaluate()
+
+    def _run_and_remember(self, batch: Batch) -> None:
+        state, at = self.state, 0
+        assert state is not None
+        while at < len(batch):
+            end = min(len(batch), at + next_evaluation(state.t) - state.t)
+            part = batch[at:end]
+            for entrant in self.track.entrants:
+                entrant.learner.learn(part)
+            self.track.counts += np.bincount(part.y.astype(int), part.weight, len(self.track.counts))
+            state.t += end - at
+            if next_evaluation(state.t - 1) == state.t:
+                self._evaluate()
+            at = end
+        if state.t < next_evaluation(0):
+            self._remember()
+
+    def _evaluate(self) -> None:
+        """Take in the scores of the rows since the last time; narrow the field and mix anew where that is due."""
+        state, track = self.state, self.track
+        assert state is not None
+        rings, closed = [entrant.recent for entrant in track.entrants], False
+        while track.evaluated < state.t:
+            end = next_evaluation(track.evaluated)
+            rows = np.arange(track.evaluated, end) % RECENT
+            scores = np.concatenate([ring.scores[rows] for ring in rings], axis=1)
+            closed = track.evidence.add(
+                scores.reshape(len(rows), -1, len(self.pairs.models)), rings[0].labels[rows], rings[0].weights[rows]
+            )
+            track.evaluated = end
+        if mixes_at(state.t):
+            self._mix(self.budget.limit(state.phi.scaler.shift.size) if state.t >= SETTLE_ROWS else np.inf)
+        if state.t == SETTLE_ROWS:
+            self._keep({(int(i), int(model)) for i, model in track.chosen}, alone=True)
+        elif closed and self.kept is None and track.evidence.closed in NARROW_AT and state.t < SETTLE_ROWS:
+            self._narrow()
+        self._remember()
+
+    def _ranked(self) -> list[tuple[int, int, float, float]]:
+        """Entrant, its best model, area and standard error of the distance to the best; the best first."""
+        areas, errors = self.track.evidence.verdict()
+        found, at = [], 0
+        for i, entrant in enumerate(self.track.entrants):
+            own = slice(at, at + len(entrant))
+            model = int(areas[own].argmax())
+            found.append((i, model, float(areas[own][model]), float(errors[own][model])))
+            at += len(entrant)
+        return sorted(found, key=lambda one: (-one[2], self.track.entrants[one[0]].microseconds))
+
+    def _mix(self, limit: float) -> None:
+        """Choose the mixture among the best model of each entrant."""
+        track, ranked = self.track, self._ranked()
+        first = np.cumsum([0, *map(len, track.entrants)])
+        chosen: list[tuple[int, int]] = []
+        best, left = -1.0, limit
+        for i, model, _, _ in ranked:
+            cost = track.entrants[i].microseconds
+            auc = track.evidence.mixture_auc([int(first[k]) + m for k, m in [*chosen, (i, model)]])
+            if (auc > best and cost <= left) or not chosen:
+                chosen, best, left = [*chosen, (i, model)], auc, left - cost
+            if len(chosen) == LARGEST:
+                break
+        track.chosen = np.array(chosen)
+        scales = [track.entrants[i].scales(model) for i, model in chosen]
+        track.shift, track.spread = (np.array(part) for part in zip(*scales, strict=True))
+        assert self.state is not None
+        mixed = {i for i, _ in chosen}
+        track.standings += [
+            Standing(self.state.t, track.entrants[i].candidate.name, auc, i in mixed) for i, _, auc, _ in ranked
+        ]
+
+    def _narrow(self) -> None:
+        """Keep the better half, what is within one standard error of the best, and the mixture."""
+        track, ranked = self.track, self._ranked()
+        best = ranked[0][2]
+        half, mixed = (len(ranked) + 1) // 2, {int(i) for i in track.chosen[:, 0]}
+        staying = [
+            one for k, one in enumerate(ranked) if k < half or best - one[2] <= one[3] or one[0] in mixed
+        ]
+        alone = track.evidence.closed >= ALONE_AT
+        self._keep({(i, model) for i, model, _, _ in staying}, alone=alone)
+
+    def _keep(self, staying: set[tuple[int, int]], *, alone: bool) -> None:
+        """Drop the other entrants, and if ``alone`` the other models of these; the mixture follows."""
+        track = self.track
+        first = np.cumsum([0, *map(len, track.entrants)])
+        models, entrants, place = [], [], {}
+        for i, model in sorted(staying):
+            place[i] = len(entrants)
+            entrant = track.entrants[i]
+            own = [model] if alone else list(range(len(entrant)))
+            entrants.append(entrant.only(model) if alone else entrant)
+            models += [int(first[i]) + m for m in own]
+        track.entrants = entrants
+        track.evidence.only(models)
+        track.chosen = np.array([(place[int(i)], 0 if alone else int(m)) for i, m in track.chosen])
+
+    def _remember(self) -> None:
+        """The mixture's scores of the newest rows, from those of its models."""
+        state, track = self.state, self.track
+        assert state is not None
+        size = len(self.pairs.models)
+        total = np.zeros((RECENT, size))
+        for (i, model), shift, spread in zip(track.chosen, track.shift, track.spread, strict=True):
+            scores = track.entrants[i].recent.scores[:, model * size : (model + 1) * size]
+            total += (scores - shift) / spread
+        ring = track.entrants[0].recent
+        state.recent.scores[:] = total
+        state.recent.labels[:], state.recent.weights[:], state.recent.count = ring.labels, ring.weights, ring.count
+
+
+def next_evaluation(t: int) -> int:
+    """The first row after row t at which scores are looked at: 16, 32, 64, and multiples of 128.
+
+    >>> next_evaluation(3), next_evaluation(64), next_evaluation(1000)
+    (16, 128, 1024)
+    """
+    return next((row for row in (16, 32, 64) if row > t), 128 * (t // 128 + 1))
+
+
+def mixes_at(t: int) -> bool:
+    """Whether the mixture changes at row t, one of ``next_evaluation``."""
+    return t.bit_count() == 1 or (t % 512 == 0 and t < SETTLE_ROWS)
