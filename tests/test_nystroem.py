@@ -138,6 +138,15 @@ def test_csr_rows_of_large_columns_far_from_zero():
     np.testing.assert_allclose(features.apply(state, sp.csr_array(X)), features.apply(state, X), atol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(0.2), Laplace(0.2)], ids=repr)
+def test_places_that_csr_rows_store_twice_count_as_their_sum(kernel):
+    twice = sp.csr_array((np.array([1.0, 2.0, 4.0, 1.0]), [0, 0, 1, 0], [0, 3, 4]), shape=(2, 3))
+    features = Nystroem(2, kernel)
+    state = fixed(features, twice)
+    np.testing.assert_allclose(features.apply(state, twice), features.apply(state, twice.toarray()), atol=1e-12)
+    assert twice.nnz == 4
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
