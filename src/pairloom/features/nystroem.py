@@ -18,8 +18,8 @@ ONE = np.asarray(1.0)
 FLOOR = 1e-6
 """Least eigenvalue in use, relative to the largest: below it 1 / sqrt(lambda) would blow up float32's rounding."""
 
-BLOCK = 1 << 17
-"""Kernel values held at a time."""
+BLOCK = 1 << 18
+"""Kernel values held at a time (1 MB in float32)."""
 
 
 @dataclass
