@@ -24,12 +24,13 @@ from pairloom.pairs import ClassDifference, Difference, OppositeClass, Order
 from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
 
 if TYPE_CHECKING:
-    from pairloom.estimators import PairwiseRanker, PairwiseRegressor
+    from pairloom.estimators import AUCClassifier, PairwiseRanker, PairwiseRegressor
 
 __version__ = "0.1.0"
 
 __all__ = [
     "L2",
+    "AUCClassifier",
     "Ball",
     "Cauchy",
     "ClassDifference",
@@ -72,7 +73,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The estimators on first use: they import scikit-learn, which takes three times as long as all the rest."""
-    if name in ("PairwiseRanker", "PairwiseRegressor"):
+    if name in ("AUCClassifier", "PairwiseRanker", "PairwiseRegressor"):
         from pairloom import estimators
 
         return getattr(estimators, name)

@@ -13,6 +13,7 @@ class Card:
 
     ``scheme``: "online" systems learn row by row (``partial_fit``, ``learn_one``), "offline" ones need all rows.
     ``memory``: "bounded" whatever the length of the stream, or "grows" with it up to a limit and refuses the next row.
+    ``settled``: the row from which on the size of a bounded model does not change.
     ``time`` and ``space`` are true costs, of one example and of the model: d input columns, D features (d in linear
     mode), s kept examples, t examples so far, r rank, n rows in all.
     """
@@ -25,3 +26,4 @@ class Card:
     variance_reduction: str = "no"
     scheme: Scheme = "online"
     memory: Memory = "bounded"
+    settled: int = 1024

@@ -158,7 +158,7 @@ def nbytes(tree: Any) -> int:
     if isinstance(tree, np.ndarray):
         return tree.nbytes
     if is_dataclass(tree):
-        return sum(nbytes(getattr(tree, f.name)) for f in fields(tree))
+        return sum(nbytes(getattr(tree, f.name, None)) for f in fields(tree))
     if isinstance(tree, list):
         return sum(map(nbytes, tree))
     if hasattr(tree, "indptr"):

@@ -1,7 +1,8 @@
-"""Estimators for graded and real labels: ranking, and regression on differences."""
+"""What users import first: AUC that tunes itself, ranking, and regression on differences."""
 
+from pairloom.estimators.auc import AUCClassifier
 from pairloom.estimators.metric import concordance
 from pairloom.estimators.ranker import PairwiseRanker
 from pairloom.estimators.regressor import PairwiseRegressor
 
-__all__ = ["PairwiseRanker", "PairwiseRegressor", "concordance"]
+__all__ = ["AUCClassifier", "PairwiseRanker", "PairwiseRegressor", "concordance"]

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 from pairloom.checks import check_choice
-from pairloom.features.sparse import is_sparse
 from pairloom.typing import Array
 
 Space = Literal["features", "input"]
@@ -59,7 +58,8 @@ class Slots:
         # Of the events of a slot, newest first, the first is the one that stays.
         slot, newest = np.unique(plan.slot[taken], return_index=True)
         source = np.searchsorted(plan.start, taken[newest], side="right") - 1
-        self.rows[slot] = X[source].toarray() if is_sparse(X) else X[source]
+        rows = X[source]
+        self.rows[slot] = rows.toarray() if hasattr(rows, "toarray") else rows
 
 
 @dataclass(frozen=True)

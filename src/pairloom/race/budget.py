@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 from pairloom.checks import check_count, check_number
-from pairloom.race.portfolio import FLOPS, Candidate
+from pairloom.race.portfolio import FLOPS, Candidate, Portfolio
+
+SMALLEST = 128
+"""Components below which finalists are not made smaller."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,28 @@ class Budget:
             return self.microseconds
         return 6.0 * (4.5 + 2048.0 * n_features / FLOPS)
 
+    def sized(self, portfolio: Portfolio, n_features: int, n_classes: int) -> Portfolio:
+        """The portfolio with finalists small enough for one to fit by its time, and all by their memory."""
+        while portfolio.n_components > SMALLEST:
+            finalists = portfolio.finalists(portfolio.scales[0], 1.0)
+            fast = any(one.microseconds(n_features) <= self.limit(n_features) for one in finalists)
+            if not finalists or (fast and sum(one.nbytes(n_features, n_classes) for one in finalists) <= self.bytes):
+                break
+            portfolio = portfolio.halved()
+        return portfolio
+
+    def warm_rows(self, portfolio: Portfolio, n_features: int) -> int:
+        """Rows to keep at the start: a power of two, a quarter of the memory at most."""
+        most = max(256, self.bytes // (16 * n_features))
+        return min(portfolio.warm_rows, 1 << (most.bit_length() - 1))
+
     def admit(self, candidates: list[Candidate], n_features: int, n_classes: int) -> list[Candidate]:
         """The candidates, in order, that fit into the memory together; the first always does.
 
         None may cost more by itself than four times what the settled race may: a stream may end before that.
         """
+        if not candidates:
+            return []
         admitted, total = candidates[:1], candidates[0].nbytes(n_features, n_classes)
         for candidate in candidates[1:]:
             need = candidate.nbytes(n_features, n_classes)

@@ -81,12 +81,14 @@ class Evidence:
         return [window] if len(counts) > 1 and counts.min() >= FEW else []
 
     def verdict(self) -> tuple[Array, Array]:
-        """Mean area of each model over the windows, and the standard error of its distance to the best model's.
+        """Mean area of each model over the newer half of the windows, and the error of its distance to the best's.
 
-        The error counts what all windows have in common only once; it is infinite for fewer than two windows.
+        The standard error, over windows, of what it is behind; infinite for fewer than two windows. The older half
+        speaks of models that were still small.
         """
-        windows = self.windows()
-        areas = self.verdicts if len(self.verdicts) else np.array([w.auc(self.targets) for w in windows])
+        areas = self.verdicts[min(self.closed, VERDICTS) // 2 :]
+        if self.closed == 0:
+            areas = np.array([window.auc(self.targets) for window in self.windows()])
         if len(areas) == 0:
             return np.full(self.n_models, 0.5), np.full(self.n_models, np.inf)
         means = areas.mean(axis=0)

@@ -39,7 +39,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Descent:
-    """Gradient steps against strata of the other class, averaged: all ``steps`` (loss, eta) and penalties on one grid."""
+    """Gradient steps against strata of the other class, averaged: ``steps`` (loss, eta) times penalties on one grid."""
 
     representative: Representative = "fifo"
     steps: tuple[tuple[str, float], ...] = field(

@@ -48,14 +48,17 @@ class Portfolio:
     scales : scalings of the columns.
     gamma : rule of the kernel's width.
     widths : factors of that width that the scouts try.
-    fourier_widths, nystroem_widths : factors of the best scout's width that the finalists try.
+    near_widths : the finalists' factors of the best scout's width: on Fourier maps the smallest and the largest, on
+        Nystroem maps all but the largest.
+    far_widths : more factors of the width for Fourier maps: with more rows narrower kernels win.
     scout_landmarks, scout_rank : m and D of the scouts' Nystroem maps.
     n_components : D of the finalists' Fourier maps.
     n_landmarks : m of the finalists' Nystroem maps.
     rank : their D, at most.
     whitening : rank of the whitening of each of these.
-    exact, descent : what learns; ``descent`` with the newest members of strata on Fourier maps, and with their
-        centroids on Nystroem maps.
+    exact_rank : D of the finalist with exact minimisers, at most.
+    exact, descent : what learns: exact minimisers (None: no one), and gradient steps, with the newest members of strata
+        on Fourier maps and with their centroids on Nystroem maps.
     max_exact : columns up to which the linear scout is an exact one.
 
     Replace what you like, or make a subclass with other ``scouts`` and ``finalists``.
@@ -68,15 +71,16 @@ class Portfolio:
     scales: tuple[Scaling, ...] = ("standard", "minmax")
     gamma: Gamma = "median"
     widths: tuple[float, ...] = (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 16.0, 32.0)
-    fourier_widths: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
-    nystroem_widths: tuple[float, ...] = (1.0, 2.0)
+    near_widths: tuple[float, ...] = (1.0, 2.0, 4.0)
+    far_widths: tuple[float, ...] = (2.0, 8.0)
     scout_landmarks: int = 256
     scout_rank: int = 128
     n_components: int = 8192
     n_landmarks: tuple[int, ...] = (1024, 2048)
     rank: int = 1024
     whitening: tuple[int, ...] = (64, 256)
-    exact: Exact = field(default_factory=Exact)
+    exact_rank: int = 512
+    exact: Exact | None = field(default_factory=Exact)
     descent: Descent = field(default_factory=Descent)
     max_exact: int = 512
 
@@ -87,36 +91,69 @@ class Portfolio:
 
     def scouts(self, n_features: int) -> list[Candidate]:
         """The candidates from the first row on."""
-        small = replace(self.descent, block_rows=16)
-        linear: Head = self.exact if n_features <= self.max_exact else small
-        return [
-            Candidate(f"linear, {self.scales[0]}", Identity(scale=self.scales[0]), linear),
-            *(
-                Candidate(
-                    f"nystroem {self.scout_landmarks}, width {c:g}, {scale}",
-                    Nystroem(self.scout_landmarks, Gaussian(self.gamma, c), self.scout_rank, scale=scale),
-                    self.exact,
-                    c,
-                )
-                for c, scale in product(self.widths, self.scales)
-            ),
-        ]
+        small = self.exact or replace(self.descent, block_rows=16)
+        linear = small if n_features <= self.max_exact else replace(self.descent, block_rows=16)
+        found = [Candidate(f"linear, {self.scales[0]}", Identity(scale=self.scales[0]), linear)]
+        for c, scale in product(self.widths, self.scales):
+            features = self._nystroem(self.scout_landmarks, self.scout_rank, c, scale)
+            found.append(Candidate(f"nystroem {self.scout_landmarks}, width {c:g}, {scale}", features, small, c))
+        return found
 
     def finalists(self, scale: Scaling, factor: float) -> list[Candidate]:
         """The candidates that join at ``warm_rows``, the best scout with a kernel having this scaling and width."""
-        near = replace(self.descent, cluster_in="input")
-        central = replace(self.descent, representative="centroid")
-        found = [
-            Candidate(
-                f"fourier {self.n_components}, width {c * factor:g}, {scale}",
-                OrthogonalFourier(self.n_components, Gaussian(self.gamma, c * factor), scale=scale),
-                near,
-                c * factor,
-            )
-            for c in self.fourier_widths
+        widths = sorted({factor * c for c in self.near_widths})
+        return [
+            *(self._fourier(scale, c) for c in sorted({widths[0], widths[-1], *self.far_widths})),
+            *self._exact(scale, factor),
+            *(
+                self._whitened(m, k, scale, c)
+                for (m, k), c in product(zip(self.n_landmarks, self.whitening, strict=True), widths[:-1] or widths)
+            ),
         ]
-        for (m, k), c in product(zip(self.n_landmarks, self.whitening, strict=True), self.nystroem_widths):
-            inner = Nystroem(m, Gaussian(self.gamma, c * factor), min(m, self.rank), scale=scale)
-            name = f"nystroem {m}, width {c * factor:g}, {scale}, whitened {k}"
-            found.append(Candidate(name, Whitened(inner, k), central, c * factor))
-        return found
+
+    def halved(self) -> "Portfolio":
+        """Finalists of half the size."""
+        return replace(
+            self,
+            n_components=self.n_components // 2,
+            n_landmarks=tuple(m // 2 for m in self.n_landmarks),
+            rank=self.rank // 2,
+            whitening=tuple(k // 2 for k in self.whitening),
+            exact_rank=self.exact_rank // 2,
+        )
+
+    def _nystroem(self, m: int, rank: int, factor: float, scale: Scaling) -> Nystroem:
+        return Nystroem(m, Gaussian(self.gamma, factor), min(m, rank), scale=scale)
+
+    def _fourier(self, scale: Scaling, factor: float) -> Candidate:
+        features = OrthogonalFourier(self.n_components, Gaussian(self.gamma, factor), scale=scale)
+        head = replace(self.descent, cluster_in="input")
+        return Candidate(f"fourier {self.n_components}, width {factor:g}, {scale}", features, head, factor)
+
+    def _exact(self, scale: Scaling, factor: float) -> list[Candidate]:
+        if self.exact is None:
+            return []
+        features = self._nystroem(self.n_landmarks[0], self.exact_rank, factor, scale)
+        return [Candidate(f"nystroem {self.n_landmarks[0]}, width {factor:g}, {scale}", features, self.exact, factor)]
+
+    def _whitened(self, m: int, k: int, scale: Scaling, factor: float) -> Candidate:
+        features = Whitened(self._nystroem(m, self.rank, factor, scale), k)
+        head = replace(self.descent, representative="centroid")
+        return Candidate(f"nystroem {m}, width {factor:g}, {scale}, whitened {k}", features, head, factor)
+
+
+@dataclass(frozen=True)
+class OneMap(Portfolio):
+    """A race of learners on one feature map, without finalists."""
+
+    features: FeatureMap = field(default_factory=Identity)
+
+    def scouts(self, n_features: int) -> list[Candidate]:
+        small = replace(self.descent, block_rows=16)
+        heads: list[Head] = [small, replace(small, representative="centroid")]
+        if self.exact is not None and self.features.n_outputs(n_features) <= self.max_exact:
+            heads.insert(0, self.exact)
+        return [Candidate(f"{type(head).__name__.lower()} {k}", self.features, head) for k, head in enumerate(heads)]
+
+    def finalists(self, scale: Scaling, factor: float) -> list[Candidate]:
+        return []

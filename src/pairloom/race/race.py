@@ -1,10 +1,11 @@
 """Many candidates on one stream: each is scored before it learns, and the field narrows as evidence comes in."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pairloom.calibration import next_calibration_row
 from pairloom.features import FeatureMap, Identity
 from pairloom.onepass import OnePass
 from pairloom.pairs import OppositeClass
@@ -18,11 +19,10 @@ from pairloom.typing import Array
 SETTLE_ROWS = 16_384
 """From this row on, all that is left costs no more than the budget."""
 
-NARROW_AT = (4, 8, 16, 32)
-"""Closed windows after which the field narrows."""
+NARROW_AT = 16
+"""Closed windows after which the field is halved and a grid becomes its best model alone.
 
-ALONE_AT = 16
-"""Closed windows after which a grid is its best model alone."""
+Not before: large spaces with narrow kernels start slowly and win later."""
 
 LARGEST = 5
 """Models in a mixture, at most."""
@@ -36,6 +36,15 @@ class Standing:
     name: str
     auc: float
     mixed: bool
+
+
+class Rank(NamedTuple):
+    """An entrant's best model: its area under the curve, and the standard error of what it is behind the best."""
+
+    entrant: int
+    model: int
+    auc: float
+    error: float
 
 
 @dataclass
@@ -62,12 +71,13 @@ class Race(OnePass):
 
     The scouts learn from the first row on. At row ``portfolio.warm_rows`` the large spaces around the best scout join
     and learn the kept rows. Models are compared by pairs inside windows, scored before learning (:class:`Evidence`).
-    After 4, 8, 16 and 32 windows those stay that are among the better half, or no more than one standard error behind
-    the best, or in the mixture. From row 16,384 on only the mixture is left, within the budget.
+    After 16 windows those stay that are among the better half, or no more than one standard error behind the best, or
+    in the mixture, each with its best model. From row 16,384 on only the mixture is left, within the budget; then, of
+    equals within one standard error, the largest space comes first.
 
     The mixture starts with the best model and takes in the others in order, each if the mean of standardised scores
-    gets better in the windows; ties go to what is cheaper. It changes at powers of two from row 16 on, and at multiples
-    of 512 before row 16,384: rules on the row number alone, so that it does not matter how the stream is cut into calls.
+    gets better in the windows; ties go to what is cheaper. It changes at powers of two from row 16 on, and before row
+    16,384 at multiples of 512 or 1,024: rules on the row number, so the cuts between calls do not matter.
 
     Cost: that of the candidates up to row 16,384; then ``budget.microseconds``, nominally.
 
@@ -89,7 +99,13 @@ class Race(OnePass):
 
     @property
     def warm_rows(self) -> int:
-        return self.portfolio.warm_rows
+        return self.portfolio.warm_rows if self.state is None else self.budget.warm_rows(self.portfolio, self.n_columns)
+
+    @property
+    def n_columns(self) -> int:
+        """d."""
+        assert self.state is not None, "no rows seen yet"
+        return int(self.state.phi.scaler.shift.size)
 
     @property
     def track(self) -> Track:
@@ -137,11 +153,12 @@ class Race(OnePass):
     def _start_finalists(self, batch: Batch) -> None:
         """The large spaces learn the kept rows; of the scouts those of the mixture go on."""
         track = self.track
-        ranked = [track.entrants[i].candidate for i, _, _, _ in self._ranked()]
+        ranked = [track.entrants[one.entrant].candidate for one in self._ranked()]
         guide = next((candidate for candidate in ranked if candidate.factor), ranked[0])
-        finalists = self.portfolio.finalists(guide.features.scale, guide.factor or 1.0)
+        sized = self.budget.sized(self.portfolio, self.n_columns, self.pairs.n_classes)
+        finalists = sized.finalists(guide.features.scale, guide.factor or 1.0)
         track.entrants = [track.entrants[i] for i in sorted(set(track.chosen[:, 0].tolist()))]
-        for candidate in self.budget.admit(finalists, batch.X.shape[1], self.pairs.n_classes):
+        for candidate in self.budget.admit(finalists, self.n_columns, self.pairs.n_classes):
             entrant = self._enter(candidate, batch.X)
             entrant.learner.learn(batch)
             track.entrants.append(entrant)
@@ -177,29 +194,32 @@ class Race(OnePass):
                 scores.reshape(len(rows), -1, len(self.pairs.models)), rings[0].labels[rows], rings[0].weights[rows]
             )
             track.evaluated = end
+        settled = state.t >= SETTLE_ROWS
         if mixes_at(state.t):
-            self._mix(self.budget.limit(state.phi.scaler.shift.size) if state.t >= SETTLE_ROWS else np.inf)
-        if state.t == SETTLE_ROWS:
-            self._keep({(int(i), int(model)) for i, model in track.chosen}, alone=True)
-        elif closed and self.kept is None and track.evidence.closed in NARROW_AT and state.t < SETTLE_ROWS:
+            self._mix(self.budget.limit(self.n_columns) if settled else np.inf)
+            if settled:
+                self._keep({(int(i), int(model)) for i, model in track.chosen})
+        if closed and track.evidence.closed == NARROW_AT and self.kept is None and not settled:
             self._narrow()
         self._remember()
 
-    def _ranked(self) -> list[tuple[int, int, float, float]]:
-        """Entrant, its best model, area and standard error of the distance to the best; the best first."""
+    def _ranked(self) -> list[Rank]:
+        """The entrants, the best first."""
         areas, errors = self.track.evidence.verdict()
         found, at = [], 0
         for i, entrant in enumerate(self.track.entrants):
             own = slice(at, at + len(entrant))
             model = int(areas[own].argmax())
-            found.append((i, model, float(areas[own][model]), float(errors[own][model])))
+            found.append(Rank(i, model, float(areas[own][model]), float(errors[own][model])))
             at += len(entrant)
-        return sorted(found, key=lambda one: (-one[2], self.track.entrants[one[0]].microseconds))
+        return sorted(found, key=lambda one: (-one.auc, self.track.entrants[one.entrant].microseconds))
 
     def _mix(self, limit: float) -> None:
         """Choose the mixture among the best model of each entrant."""
         track, ranked = self.track, self._ranked()
         first = np.cumsum([0, *map(len, track.entrants)])
+        if limit < np.inf:
+            ranked = self._larger_first(ranked, limit)
         chosen: list[tuple[int, int]] = []
         best, left = -1.0, limit
         for i, model, _, _ in ranked:
@@ -218,31 +238,33 @@ class Race(OnePass):
             Standing(self.state.t, track.entrants[i].candidate.name, auc, i in mixed) for i, _, auc, _ in ranked
         ]
 
+    def _larger_first(self, ranked: list[Rank], limit: float) -> list[Rank]:
+        """Of those that fit and are no more than one standard error behind the best that fits, the largest space first.
+
+        With more rows the larger space gains more.
+        """
+        entrants, d = self.track.entrants, self.n_columns
+        fits = [one for one in ranked if entrants[one.entrant].microseconds <= limit] or ranked[-1:]
+        ties = [one for one in fits if fits[0].auc - one.auc <= one.error]
+        best = max(ties, key=lambda one: entrants[one.entrant].candidate.features.n_outputs(d))
+        return [best, *(one for one in fits if one is not best)]
+
     def _narrow(self) -> None:
         """Keep the better half, what is within one standard error of the best, and the mixture."""
         track, ranked = self.track, self._ranked()
-        best = ranked[0][2]
-        half, mixed = (len(ranked) + 1) // 2, {int(i) for i in track.chosen[:, 0]}
-        staying = [
-            one for k, one in enumerate(ranked) if k < half or best - one[2] <= one[3] or one[0] in mixed
-        ]
-        alone = track.evidence.closed >= ALONE_AT
-        self._keep({(i, model) for i, model, _, _ in staying}, alone=alone)
+        best, half = ranked[0].auc, (len(ranked) + 1) // 2
+        staying = {one.entrant: one.model for k, one in enumerate(ranked) if k < half or best - one.auc <= one.error}
+        staying.update((int(i), int(model)) for i, model in track.chosen)
+        self._keep(set(staying.items()))
 
-    def _keep(self, staying: set[tuple[int, int]], *, alone: bool) -> None:
-        """Drop the other entrants, and if ``alone`` the other models of these; the mixture follows."""
+    def _keep(self, staying: set[tuple[int, int]]) -> None:
+        """Drop all entrants but these, and all their models but these; the mixture, which is among them, follows."""
         track = self.track
         first = np.cumsum([0, *map(len, track.entrants)])
-        models, entrants, place = [], [], {}
-        for i, model in sorted(staying):
-            place[i] = len(entrants)
-            entrant = track.entrants[i]
-            own = [model] if alone else list(range(len(entrant)))
-            entrants.append(entrant.only(model) if alone else entrant)
-            models += [int(first[i]) + m for m in own]
-        track.entrants = entrants
-        track.evidence.only(models)
-        track.chosen = np.array([(place[int(i)], 0 if alone else int(m)) for i, m in track.chosen])
+        pairs = sorted(staying)
+        track.entrants = [track.entrants[i].only(model) for i, model in pairs]
+        track.evidence.only([int(first[i]) + model for i, model in pairs])
+        track.chosen = np.array([(pairs.index((int(i), int(model))), 0) for i, model in track.chosen])
 
     def _remember(self) -> None:
         """The mixture's scores of the newest rows, from those of its models."""
@@ -268,5 +290,5 @@ def next_evaluation(t: int) -> int:
 
 
 def mixes_at(t: int) -> bool:
-    """Whether the mixture changes at row t, one of ``next_evaluation``."""
-    return t.bit_count() == 1 or (t % 512 == 0 and t < SETTLE_ROWS)
+    """Whether the mixture changes at row t, one of ``next_evaluation``: only where log-odds are fitted anew."""
+    return t.bit_count() == 1 or (t % 512 == 0 and t < SETTLE_ROWS and next_calibration_row(t - 1) == t)
