@@ -1,105 +1,106 @@
-"""AUC of FPOGD on real data: one pass, one shuffled 80/20 split, averaged output, 16 strata per class, width 1/median.
+"""AUC, time and size on real data: AUCClassifier, FPOGD, and what people use today, by five-fold cross-validation.
 
-PAIRLOOM_DATA=folder python benchmarks/accuracy.py [--toy]
+PAIRLOOM_DATA=folder python benchmarks/accuracy.py [--data NAME ...] [--only NAME ...] [--again NAME ...]
 
-The step is the best of a grid on the last fifth of the training part; the model is then learned anew on all of it.
+Learns what is missing from the results (docs/accuracy.json), adds it fold by fold, and prints the table: stop it at
+any time, and start it again. ``--figure`` and ``--markdown`` learn nothing and write docs/accuracy.png and
+docs/accuracy.md from the results. ``--toy`` is a small run on embedded data that leaves nothing behind.
+How it is measured: see docs/accuracy.md.
 """
 
 import argparse
-import lzma
 import os
 import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import numpy as np
 from rich.console import Console
-from rich.progress import track
-from rich.table import Table
-from sklearn.datasets import load_breast_cancer, load_svmlight_file
-from sklearn.metrics import roc_auc_score
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from threadpoolctl import threadpool_limits
 
-from pairloom.systems import FPOGD
+from contest.contestants import CONTESTANTS, Contestant, Size
+from contest.datasets import DATASETS, TOY, Data
+from contest.figure import draw
+from contest.records import FOLDS, Records
+from contest.report import markdown, table
+from contest.rounds import Contest, Job, jobs
 
-ETAS = {"square": [2.0**-k for k in range(1, 7)], "logistic": [2.0**-k for k in range(-2, 5)]}
-
-
-@dataclass(frozen=True)
-class Task:
-    """One row of the table: a data set, D, and the AUC it should reach."""
-
-    name: str
-    files: tuple[str, ...]
-    n_features: int
-    cut: float
-    n_components: int
-    loss: str
-    bar: float
+DOCS = Path(__file__).parent.parent / "docs"
 
 
-TASKS = [
-    Task("ijcnn1.train", ("ijcnn1.train.xz",), 22, 0, 1024, "square", 0.985),
-    Task("usps, 0-4 against 5-9", ("usps.train.xz", "usps.test.xz"), 256, 5.5, 1024, "square", 0.985),
-    Task("usps, 0-4 against 5-9", ("usps.train.xz", "usps.test.xz"), 256, 5.5, 2048, "square", 0.991),
-    Task("a9a", ("a9a.xz",), 123, 0, 1024, "square", 0.895),
-    Task("a9a", ("a9a.xz",), 123, 0, 1024, "logistic", 0.897),
-]
-TOY = [Task("breast cancer", (), 30, 0.5, 64, "square", 0.95)]
+def present(contestants: list[Contestant], console: Console) -> list[Contestant]:
+    """Those that can take part; says why the others cannot."""
+    for contestant in contestants:
+        if contestant.absent:
+            console.print(f"{contestant.title} is left out: {contestant.absent}", markup=False)
+    return [contestant for contestant in contestants if not contestant.absent]
 
 
-def read(task: Task) -> tuple[np.ndarray, np.ndarray]:
-    """Shuffled rows and labels."""
-    if not task.files:
-        X, y = load_breast_cancer(return_X_y=True)
-        X = (X - X.mean(axis=0)) / X.std(axis=0)
-    else:
-        folder = Path(os.environ["PAIRLOOM_DATA"])
-        parts = []
-        for file in task.files:
-            with lzma.open(folder / file) as stream:
-                parts.append(load_svmlight_file(stream, n_features=task.n_features, zero_based=False))
-        X = np.vstack([part[0].toarray() for part in parts])
-        y = np.concatenate([part[1] for part in parts])
-    order = np.random.default_rng(0).permutation(len(y))
-    return X[order], (y > task.cut)[order]
+def run(contest: Contest, todo: list[Job], console: Console) -> None:
+    """All jobs, under a bar that counts rows."""
+    columns = (
+        TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )  # fmt: skip
+    with threadpool_limits(1), Progress(*columns, console=console) as progress:
+        bar = progress.add_task("rows", total=sum(job.data.n_rows * len(job.folds) for job in todo))
+        for job in todo:
+            progress.update(bar, description=f"{job.data.name}, {job.contestant.title}")
+            for _ in contest.run(job):
+                progress.advance(bar, job.data.n_rows)
 
 
-def auc(task: Task, eta: float, X: np.ndarray, y: np.ndarray, split: int) -> float:
-    """Learn the first rows, score the rest."""
-    model = FPOGD(
-        gamma="median", n_components=task.n_components, loss=task.loss, eta=eta, average="poly", random_state=0
-    )
-    model.fit(X[:split], y[:split])
-    return float(roc_auc_score(y[split:], model.decision_function(X[split:])))
+def toy() -> None:
+    """Everything once, on breast cancer, in a folder that goes away."""
+    with TemporaryDirectory() as folder:
+        records, console = Records(Path(folder) / "accuracy.json"), Console(stderr=True)
+        contest = Contest(records, Size(n_components=64, n_trees=20), n_folds=2, n_settings=2)
+        contestants = present(list(CONTESTANTS), console)
+        run(contest, jobs(list(TOY), contestants, records, n_folds=2), console)
+        draw(records, TOY, Path(folder) / "accuracy.png")
+        (Path(folder) / "accuracy.md").write_text(markdown(records, TOY))
+        Console(width=140).print(table(records, TOY))
 
 
-def row(task: Task) -> list[str]:
-    X, y = read(task)
-    n = int(0.8 * len(y))
-    eta = max(ETAS[task.loss], key=lambda eta: auc(task, eta, X[:n], y[:n], int(0.8 * n)))
-    start = time.perf_counter()
-    reached = auc(task, eta, X, y, n)
-    seconds = time.perf_counter() - start
-    verdict = "yes" if reached >= task.bar else "NO"
-    return [
-        task.name, f"{len(y):,}", str(task.n_components), task.loss, f"{eta:g}",
-        f"{reached:.4f}", f"{task.bar:.3f}", verdict, f"{seconds:.2f}",
-    ]  # fmt: skip
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [contestant.name for contestant in CONTESTANTS]
+    parser.add_argument("--data", nargs="+", choices=[one.name for one in DATASETS], help="these sets only")
+    parser.add_argument("--only", nargs="+", choices=names, help="these contestants only")
+    parser.add_argument("--again", nargs="+", choices=names, default=[], help="forget what these did, and repeat it")
+    parser.add_argument("--results", type=Path, default=DOCS / "accuracy.json", help="the file that grows")
+    parser.add_argument("--figure", action="store_true", help="draw docs/accuracy.png from the results")
+    parser.add_argument("--markdown", action="store_true", help="write docs/accuracy.md from the results")
+    parser.add_argument("--toy", action="store_true", help="a small run on embedded data")
+    return parser.parse_args()
+
+
+def learn(options: argparse.Namespace, records: Records, data: list[Data]) -> None:
+    console = Console(stderr=True)
+    chosen = [c for c in CONTESTANTS if not options.only or c.name in options.only or c.name in options.again]
+    able = present(chosen, console)
+    for contestant in able:
+        if contestant.name in options.again:
+            records.forget(contestant.name, {one.name for one in data})
+    todo = jobs(data, able, records, FOLDS)
+    if todo and "PAIRLOOM_DATA" not in os.environ:
+        sys.exit("set PAIRLOOM_DATA to the folder with the LIBSVM files (a9a.xz, ijcnn1.train.xz, usps.train.xz, ...)")
+    run(Contest(records, Size(), FOLDS), todo, console)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--toy", action="store_true", help="a small run on embedded data")
-    toy = parser.parse_args().toy
-    if not toy and "PAIRLOOM_DATA" not in os.environ:
-        sys.exit("set PAIRLOOM_DATA to the folder with the LIBSVM files (a9a.xz, ijcnn1.train.xz, usps.train.xz, ...)")
-    table = Table(title="FPOGD: one pass, 80/20, averaged, 16 strata per class, width 1/median, float32")
-    for column in ("data", "rows", "D", "loss", "step", "test AUC", "bar", "reached", "seconds, fit + score"):
-        table.add_column(column, justify="left" if column == "data" else "right")
-    for task in track(TOY if toy else TASKS, description="data sets", console=Console(stderr=True)):
-        table.add_row(*row(task))
-    Console(width=120).print(table)
+    options = arguments()
+    if options.toy:
+        return toy()
+    records = Records(options.results)
+    data = [one for one in DATASETS if not options.data or one.name in options.data]
+    if options.figure:
+        draw(records, DATASETS, DOCS / "accuracy.png")
+    if options.markdown:
+        (DOCS / "accuracy.md").write_text(markdown(records, DATASETS))
+    if not options.figure and not options.markdown:
+        learn(options, records, data)
+        Console(width=160).print(table(records, tuple(data)))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,40 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 @pytest.mark.parametrize("script", sorted(p.name for p in FOLDER.glob("*.py")))
 def test_benchmark_runs_at_toy_size(script):
+    before = written(FOLDER.parent / "docs")
     done = subprocess.run([sys.executable, FOLDER / script, "--toy"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "─" in done.stdout  # a table
     assert done.stdout.count("\n") > 5
+    assert written(FOLDER.parent / "docs") == before
+
+
+def written(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def test_accuracy_goes_on_where_it_stopped(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(FOLDER)
+    from contest.contestants import CONTESTANTS, Size
+    from contest.datasets import TOY
+    from contest.records import Records, summary
+    from contest.rounds import Contest, jobs
+
+    logistic = next(contestant for contestant in CONTESTANTS if contestant.name == "logistic")
+    stopped = Records(tmp_path / "accuracy.json")
+    (job,) = jobs(list(TOY), [logistic], stopped, 3)
+    next(Contest(stopped, Size(), 3).run(job))  # one fold of three
+
+    resumed = Records(tmp_path / "accuracy.json")
+    assert resumed.all == stopped.all
+    (job,) = jobs(list(TOY), [logistic], resumed, 3)
+    assert job.folds == (1, 2)
+    list(Contest(resumed, Size(), 3).run(job))
+    assert jobs(list(TOY), [logistic], resumed, 3) == []
+
+    aucs = [record.auc for record in resumed.all.values()]
+    made = summary(resumed, "toy", "logistic")
+    assert made.folds == 3
+    assert made.auc == pytest.approx(sum(aucs) / 3)
+    resumed.forget("logistic", {"toy"})
+    assert Records(tmp_path / "accuracy.json").all == {}

@@ -1,0 +1,57 @@
+"""The data sets: shuffled rows as in the files, and the usual scaling of their columns."""
+
+import lzma
+import os
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_svmlight_file
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+
+@dataclass(frozen=True)
+class Data:
+    """A binary task. Labels above ``cut`` are positive; ``unit`` is the largest grey value of pixels."""
+
+    name: str
+    title: str
+    n_rows: int
+    n_features: int
+    files: tuple[str, ...] = ()
+    cut: float = 0.0
+    unit: float | None = None
+
+    def read(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of all files and their labels, shuffled."""
+        if not self.files:
+            X, y = load_breast_cancer(return_X_y=True)
+        else:
+            folder = Path(os.environ["PAIRLOOM_DATA"])
+            parts = [self._part(folder / file) for file in self.files]
+            X, y = np.vstack([rows for rows, _ in parts]), np.concatenate([labels for _, labels in parts])
+        order = np.random.default_rng(0).permutation(len(y))
+        return X[order], (y > self.cut)[order].astype(int)
+
+    def _part(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
+        with lzma.open(path) as stream:
+            X, y = load_svmlight_file(stream, n_features=self.n_features, zero_based=False)
+        return X.toarray(), y
+
+    def scaler(self) -> Any:
+        """For contestants that do not scale by themselves: pixels in [-1, 1], other columns standardised."""
+        return StandardScaler() if self.unit is None else FunctionTransformer(partial(np.multiply, 1.0 / self.unit))
+
+
+DATASETS = (
+    Data("diabetes", "diabetes", 768, 8, ("diabetes.xz",)),
+    Data("german", "german", 1_000, 24, ("german.numer.xz",)),
+    Data("usps", "usps, 0-4 against 5-9", 9_298, 256, ("usps.train.xz", "usps.test.xz"), cut=5.5, unit=1.0),
+    Data("ijcnn1", "ijcnn1, train", 49_990, 22, ("ijcnn1.train.xz",)),
+    Data("a9a", "a9a, train + test", 48_842, 123, ("a9a.xz", "a9a.t.xz")),
+    Data("mnist", "mnist, 0-4 against 5-9", 60_000, 784, ("mnist.train.xz",), cut=4.5, unit=255.0),
+    Data("covtype", "covtype", 581_012, 54, ("covtype.binary.xz",), cut=1.5),
+)
+TOY = (Data("toy", "breast cancer", 569, 30, cut=0.5),)

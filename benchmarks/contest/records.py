@@ -1,0 +1,99 @@
+"""What was measured: one record per data set, contestant and fold, in a JSON file that grows; and summaries of it."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Record:
+    """One fit. ``seconds`` are processor time of fit, ``wall`` what the clock said, ``size`` the pickled model's bytes.
+
+    ``tuning`` is the processor time of the grid, in the record of the fold it ran before (0 in the others).
+    """
+
+    data: str
+    contestant: str
+    fold: int
+    rows: int
+    auc: float
+    seconds: float
+    wall: float
+    size: int
+    settings: dict[str, Any]
+    tuning: float
+    package: str
+    machine: str
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return self.data, self.contestant, self.fold
+
+
+class Records:
+    """The records of a file. It is read before and written after each change: several runs may add to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.all = self._read()
+
+    def add(self, record: Record) -> None:
+        self.all = {**self._read(), record.key: record}
+        self._write()
+
+    def forget(self, contestant: str, data: set[str]) -> None:
+        """Drop what a contestant did on these sets."""
+        self.all = {k: r for k, r in self._read().items() if r.contestant != contestant or r.data not in data}
+        self._write()
+
+    def settings(self, data: str, contestant: str) -> dict[str, Any] | None:
+        """Those that an earlier fold was learned with."""
+        return next((r.settings for r in self.all.values() if (r.data, r.contestant) == (data, contestant)), None)
+
+    def _read(self) -> dict[tuple[str, str, int], Record]:
+        found = [Record(**fields) for fields in json.loads(self.path.read_text())] if self.path.exists() else []
+        return {record.key: record for record in found}
+
+    def _write(self) -> None:
+        lines = [json.dumps(asdict(self.all[key])) for key in sorted(self.all)]
+        part = self.path.with_suffix(f".{os.getpid()}.part")
+        part.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+        os.replace(part, self.path)  # a run that is killed leaves the old file or the new one
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A contestant on a data set, over its folds."""
+
+    folds: int
+    auc: float
+    error: float
+    seconds: float
+    micros: float
+    size: int
+    tuning: float
+    settings: dict[str, Any]
+
+
+def summary(records: Records, data: str, contestant: str) -> Summary | None:
+    """Means over the folds that are there, and the standard error of the AUC (NaN for one fold); None if none is."""
+    own = [record for record in records.all.values() if (record.data, record.contestant) == (data, contestant)]
+    if not own:
+        return None
+    aucs = [record.auc for record in own]
+    return Summary(
+        folds=len(own),
+        auc=float(np.mean(aucs)),
+        error=float(np.std(aucs, ddof=1) / np.sqrt(len(aucs))) if len(aucs) > 1 else float("nan"),
+        seconds=float(np.mean([record.seconds for record in own])),
+        micros=float(np.mean([1e6 * record.seconds / record.rows for record in own])),
+        size=int(np.mean([record.size for record in own])),
+        tuning=sum(record.tuning for record in own),
+        settings=own[0].settings,
+    )

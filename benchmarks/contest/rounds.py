@@ -1,0 +1,138 @@
+"""Cross-validation, tuning and the stop-watch."""
+
+import pickle
+import platform
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+from contest.contestants import Contestant, Settings, Size
+from contest.datasets import Data
+from contest.records import Record, Records
+from pairloom import StabilityWarning
+
+TUNING_ROWS = 20_000
+"""Of the sets above 50,000 rows."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The folds of a contestant on a data set that are still to be learned."""
+
+    data: Data
+    contestant: Contestant
+    folds: tuple[int, ...]
+
+
+def jobs(data: list[Data], contestants: list[Contestant], records: Records, n_folds: int) -> list[Job]:
+    """What is missing from the records, slow contestants last."""
+    found = []
+    for contestant in contestants:
+        for one in data:
+            missing = tuple(k for k in range(n_folds) if (one.name, contestant.name, k) not in records.all)
+            if missing and one.n_rows <= (contestant.max_rows or one.n_rows):
+                found.append(Job(one, contestant, missing))
+    return sorted(found, key=lambda job: (job.contestant.slow, data.index(job.data)))
+
+
+class Contest:
+    """Runs jobs; keeps the last data set in memory."""
+
+    def __init__(self, records: Records, size: Size, n_folds: int, n_settings: int | None = None) -> None:
+        self.records = records
+        self.size = size
+        self.n_folds = n_folds
+        self.n_settings = n_settings  # of each grid; None is all
+        self._name = ""
+
+    def run(self, job: Job) -> Iterator[None]:
+        """Yields after each fold."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StabilityWarning)  # grids hold steps that are too long, on purpose
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self._load(job.data)
+            if job.contestant.package == "pairloom":  # loads the compiled code; the first fold shall not pay for it
+                rows = self._splits[0][0][:2000]
+                self._make(job, job.contestant.grid[0]).fit(self._X[rows], self._y[rows])
+            settings, tuning = self.records.settings(job.data.name, job.contestant.name), 0.0
+            if settings is None:
+                settings, tuning = self._tune(job)
+            for fold in job.folds:
+                self.records.add(self._fold(job, fold, settings, tuning))
+                tuning = 0.0
+                yield
+
+    def _load(self, data: Data) -> None:
+        if self._name != data.name:
+            self._X, self._y = data.read()
+            folds = StratifiedKFold(self.n_folds, shuffle=True, random_state=0)
+            self._splits, self._name = list(folds.split(self._X, self._y)), data.name
+
+    def _make(self, job: Job, settings: Settings) -> Any:
+        return job.contestant.make(job.data, self.size, settings)
+
+    def _tune(self, job: Job) -> tuple[Settings, float]:
+        """The best of the grid on the last fifth of the first fold's training rows, and the seconds this took."""
+        grid = job.contestant.grid[: self.n_settings]
+        if len(grid) == 1:
+            return grid[0], 0.0
+        train = self._splits[0][0]
+        if job.data.n_rows > 50_000:
+            train = train[:TUNING_ROWS]
+        cut = len(train) * 4 // 5
+        (X, y), (X_held, y_held) = [(self._X[rows], self._y[rows]) for rows in (train[:cut], train[cut:])]
+        began = process_time()
+        best = max(grid, key=lambda settings: auc(self._make(job, settings).fit(X, y), X_held, y_held))
+        return best, process_time() - began
+
+    def _fold(self, job: Job, fold: int, settings: Settings, tuning: float) -> Record:
+        train, test = self._splits[fold]
+        X, y, model = self._X[train], self._y[train], self._make(job, settings)
+        began, clock = process_time(), perf_counter()
+        model.fit(X, y)
+        scores(model, X[:1])  # some solve for their weights when they are first asked
+        seconds, wall = process_time() - began, perf_counter() - clock
+        return Record(
+            data=job.data.name,
+            contestant=job.contestant.name,
+            fold=fold,
+            rows=len(train),
+            auc=auc(model, self._X[test], self._y[test]),
+            seconds=seconds,
+            wall=wall,
+            size=len(pickle.dumps(model)),
+            settings=settings,
+            tuning=tuning,
+            package=f"{job.contestant.package} {version(job.contestant.package)}",
+            machine=machine(),
+        )
+
+
+def scores(model: Any, X: np.ndarray) -> np.ndarray:
+    """What the model ranks rows by."""
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X))
+    return np.asarray(model.predict_proba(X)[:, 1])
+
+
+def auc(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    return float(roc_auc_score(y, scores(model, X)))
+
+
+def machine() -> str:
+    """Processor, Python and NumPy."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
+        cpu = names[0] if names else cpu
+    return f"{cpu}, Python {platform.python_version()}, NumPy {np.__version__}"
