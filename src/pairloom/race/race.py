@@ -232,11 +232,17 @@ class Race(OnePass):
         track.chosen = np.array(chosen)
         scales = [track.entrants[i].scales(model) for i, model in chosen]
         track.shift, track.spread = (np.array(part) for part in zip(*scales, strict=True))
-        assert self.state is not None
-        mixed = {i for i, _ in chosen}
-        track.standings += [
-            Standing(self.state.t, track.entrants[i].candidate.name, auc, i in mixed) for i, _, auc, _ in ranked
-        ]
+        self._report(ranked)
+
+    def _report(self, ranked: list[Rank]) -> None:
+        """Write the standings down: twice in every doubling of the stream, so that they stay few."""
+        state, track = self.state, self.track
+        assert state is not None
+        if state.t.bit_count() == 1 or (state.t % 3 == 0 and (state.t // 3).bit_count() == 1):
+            mixed = set(track.chosen[:, 0].tolist())
+            track.standings += [
+                Standing(state.t, track.entrants[i].candidate.name, auc, i in mixed) for i, _, auc, _ in ranked
+            ]
 
     def _larger_first(self, ranked: list[Rank], limit: float) -> list[Rank]:
         """Of those that fit and are no more than one standard error behind the best that fits, the largest space first.
