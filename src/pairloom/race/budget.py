@@ -52,17 +52,18 @@ class Budget:
         most = max(256, self.bytes // (16 * n_features))
         return min(portfolio.warm_rows, 1 << (most.bit_length() - 1))
 
-    def admit(self, candidates: list[Candidate], n_features: int, n_classes: int) -> list[Candidate]:
-        """The candidates, in order, that fit into the memory together; the first always does.
+    def admit(
+        self, candidates: list[Candidate], n_features: int, n_classes: int, share: float = 1.0
+    ) -> list[Candidate]:
+        """The candidates, in order, that fit into a share of the memory together; the first always does.
 
         None may cost more by itself than four times what the settled race may: a stream may end before that.
         """
-        if not candidates:
-            return []
-        admitted, total = candidates[:1], candidates[0].nbytes(n_features, n_classes)
+        admitted, total = candidates[:1], sum(one.nbytes(n_features, n_classes) for one in candidates[:1])
         for candidate in candidates[1:]:
             need = candidate.nbytes(n_features, n_classes)
-            if total + need <= self.bytes and candidate.microseconds(n_features) <= 4.0 * self.limit(n_features):
+            fast = candidate.microseconds(n_features) <= 4.0 * self.limit(n_features)
+            if fast and total + need <= share * self.bytes:
                 admitted.append(candidate)
                 total += need
         return admitted

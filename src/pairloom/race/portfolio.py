@@ -48,8 +48,8 @@ class Portfolio:
     scales : scalings of the columns.
     gamma : rule of the kernel's width.
     widths : factors of that width that the scouts try.
-    near_widths : the finalists' factors of the best scout's width: on Fourier maps the smallest and the largest, on
-        Nystroem maps all but the largest.
+    near_widths : the finalists' factors of the best scout's width, up to the largest of ``widths``: on Fourier maps the
+        smallest and the largest, on Nystroem maps all but the largest.
     far_widths : more factors of the width for Fourier maps: with more rows narrower kernels win.
     scout_landmarks, scout_rank : m and D of the scouts' Nystroem maps.
     n_components : D of the finalists' Fourier maps.
@@ -101,7 +101,7 @@ class Portfolio:
 
     def finalists(self, scale: Scaling, factor: float) -> list[Candidate]:
         """The candidates that join at ``warm_rows``, the best scout with a kernel having this scaling and width."""
-        widths = sorted({factor * c for c in self.near_widths})
+        widths = sorted({min(factor * c, max(factor, *self.widths)) for c in self.near_widths})
         return [
             *(self._fourier(scale, c) for c in sorted({widths[0], widths[-1], *self.far_widths})),
             *self._exact(scale, factor),

@@ -24,6 +24,9 @@ NARROW_AT = 16
 
 Not before: large spaces with narrow kernels start slowly and win later."""
 
+FAR = 4.0
+"""Standard deviations beyond which a score is an outlier."""
+
 LARGEST = 5
 """Models in a mixture, at most."""
 
@@ -120,7 +123,7 @@ class Race(OnePass):
         if self.state is not None and self.track.entrants:
             track = self.track
             for (i, model), shift, spread in zip(track.chosen, track.shift, track.spread, strict=True):
-                total += (track.entrants[i].score(int(model), X) - shift) / spread
+                total += tame((track.entrants[i].score(int(model), X) - shift) / spread)
         return total[:, 0] if total.shape[1] == 1 else total
 
     def warn_if_unstable(self, stacklevel: int = 3) -> None:
@@ -131,7 +134,7 @@ class Race(OnePass):
 
     def _start_memory(self, n_features: int, phi: Any, rows: Any) -> Track:
         """The scouts; none before the first row."""
-        scouts = self.budget.admit(self.portfolio.scouts(n_features), n_features, self.pairs.n_classes)
+        scouts = self.budget.admit(self.portfolio.scouts(n_features), n_features, self.pairs.n_classes, share=0.25)
         entrants = [] if rows is None else [self._enter(scout, rows) for scout in scouts]
         size = len(self.pairs.models)
         return Track(
@@ -280,10 +283,22 @@ class Race(OnePass):
         total = np.zeros((RECENT, size))
         for (i, model), shift, spread in zip(track.chosen, track.shift, track.spread, strict=True):
             scores = track.entrants[i].recent.scores[:, model * size : (model + 1) * size]
-            total += (scores - shift) / spread
+            total += tame((scores - shift) / spread)
         ring = track.entrants[0].recent
         state.recent.scores[:] = total
         state.recent.labels[:], state.recent.weights[:], state.recent.count = ring.labels, ring.weights, ring.count
+
+
+def tame(scores: Array) -> Array:
+    """Standardised scores, in the same order, the far ones drawn in: u, beyond 4 as 4 + ln(u - 3).
+
+    Narrow kernels give a row next to a landmark a score far outside all others, and log-odds should not follow.
+
+    >>> tame(np.array([-2.0, 4.0, 40.0])).round(2)
+    array([-2.  ,  4.  ,  7.61])
+    """
+    size = np.abs(scores)
+    return np.asarray(np.where(size > FAR, np.copysign(FAR + np.log1p(np.maximum(size - FAR, 0.0)), scores), scores))
 
 
 def next_evaluation(t: int) -> int:
