@@ -9,7 +9,7 @@ from pairloom.checks import check_choice
 from pairloom.features.sparse import as_csr, column_moments, column_range, is_sparse, scale_columns
 from pairloom.typing import Array
 
-Rule = Literal["standard", "maxabs", "minmax"]
+Rule = Literal["standard", "wide", "maxabs", "minmax"]
 Scaling = Rule | None
 
 
@@ -40,7 +40,9 @@ class Scaler:
 def fit_scaler(rule: Scaling, n_features: int, rows: Any) -> Scaler:
     """The scaler of ``rule`` on ``rows``, dense or CSR; a constant column keeps scale 1.
 
-    ``standard``: mean 0, deviation 1. ``maxabs``: into [-1, 1], zero stays zero. ``minmax``: onto [-1, 1].
+    ``standard``: mean 0, deviation 1. ``wide``: the same, but a column's scale is an eighth of its range at least, so
+    that the rare values of a nearly constant column do not end up far from everything. ``maxabs``: into [-1, 1], zero
+    stays zero. ``minmax``: onto [-1, 1].
     The zeros that CSR rows do not store count as any other value.
     """
     if rule is None or rows is None:
@@ -49,6 +51,8 @@ def fit_scaler(rule: Scaling, n_features: int, rows: Any) -> Scaler:
     shift, scale = np.zeros(n_features), np.maximum(np.abs(low), np.abs(high))
     if rule == "standard":
         shift, scale = mean, deviation
+    elif rule == "wide":
+        shift, scale = mean, np.maximum(deviation, (high - low) / 8)
     elif rule == "minmax":
         shift, scale = low + (high - low) / 2, (high - low) / 2
     # A constant column has a deviation of rounding errors, not exactly 0.

@@ -8,6 +8,7 @@ from pairloom.features import FeatureMap, Gaussian, Identity, Nystroem, Orthogon
 from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling
 from pairloom.grid import Grid
+from pairloom.memory.strata import Representative
 from pairloom.pairs import OppositeClass
 from pairloom.race.exact_path import ExactPath
 from pairloom.race.heads import Descent, Exact, Head
@@ -48,8 +49,8 @@ class Portfolio:
     scales : scalings of the columns.
     gamma : rule of the kernel's width.
     widths : factors of that width that the scouts try.
-    near_widths : the finalists' factors of the best scout's width, up to the largest of ``widths``: on Fourier maps the
-        smallest and the largest, on Nystroem maps all but the largest.
+    near_widths : the finalists' factors of the best scout's width, up to the largest of ``widths``; Nystroem maps have
+        all but the last.
     far_widths : more factors of the width for Fourier maps: with more rows narrower kernels win.
     scout_landmarks, scout_rank : m and D of the scouts' Nystroem maps.
     n_components : D of the finalists' Fourier maps.
@@ -57,8 +58,8 @@ class Portfolio:
     rank : their D, at most.
     whitening : rank of the whitening of each of these.
     exact_rank : D of the finalist with exact minimisers, at most.
-    exact, descent : what learns: exact minimisers (None: no one), and gradient steps, with the newest members of strata
-        on Fourier maps and with their centroids on Nystroem maps.
+    exact, descent : what learns: exact minimisers (None: no one), and gradient steps against the centroids of strata;
+        on the smaller Nystroem maps against their newest members.
     max_exact : columns up to which the linear scout is an exact one.
 
     Replace what you like, or make a subclass with other ``scouts`` and ``finalists``.
@@ -68,11 +69,11 @@ class Portfolio:
     ['linear, standard', 'nystroem 256, width 1, standard', 'nystroem 256, width 4, standard']
     """
 
-    scales: tuple[Scaling, ...] = ("standard", "minmax")
+    scales: tuple[Scaling, ...] = ("wide", "minmax")
     gamma: Gamma = "median"
     widths: tuple[float, ...] = (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 16.0, 32.0)
     near_widths: tuple[float, ...] = (1.0, 2.0, 4.0)
-    far_widths: tuple[float, ...] = (2.0, 8.0)
+    far_widths: tuple[float, ...] = (8.0, 16.0)
     scout_landmarks: int = 256
     scout_rank: int = 128
     n_components: int = 8192
@@ -102,13 +103,12 @@ class Portfolio:
     def finalists(self, scale: Scaling, factor: float) -> list[Candidate]:
         """The candidates that join at ``warm_rows``, the best scout with a kernel having this scaling and width."""
         widths = sorted({min(factor * c, max(factor, *self.widths)) for c in self.near_widths})
+        members: tuple[Representative, ...] = ("fifo", "centroid")
+        sizes = zip(self.n_landmarks, self.whitening, members, strict=True)
         return [
-            *(self._fourier(scale, c) for c in sorted({widths[0], widths[-1], *self.far_widths})),
+            *(self._fourier(scale, c) for c in sorted({*widths, *self.far_widths})),
             *self._exact(scale, factor),
-            *(
-                self._whitened(m, k, scale, c)
-                for (m, k), c in product(zip(self.n_landmarks, self.whitening, strict=True), widths[:-1] or widths)
-            ),
+            *(self._whitened(*size, scale, c) for size, c in product(sizes, widths[:-1] or widths)),
         ]
 
     def halved(self) -> "Portfolio":
@@ -136,9 +136,9 @@ class Portfolio:
         features = self._nystroem(self.n_landmarks[0], self.exact_rank, factor, scale)
         return [Candidate(f"nystroem {self.n_landmarks[0]}, width {factor:g}, {scale}", features, self.exact, factor)]
 
-    def _whitened(self, m: int, k: int, scale: Scaling, factor: float) -> Candidate:
+    def _whitened(self, m: int, k: int, representative: Representative, scale: Scaling, factor: float) -> Candidate:
         features = Whitened(self._nystroem(m, self.rank, factor, scale), k)
-        head = replace(self.descent, representative="centroid")
+        head = replace(self.descent, representative=representative)
         return Candidate(f"nystroem {m}, width {factor:g}, {scale}, whitened {k}", features, head, factor)
 
 
@@ -150,7 +150,7 @@ class OneMap(Portfolio):
 
     def scouts(self, n_features: int) -> list[Candidate]:
         small = replace(self.descent, block_rows=16)
-        heads: list[Head] = [small, replace(small, representative="centroid")]
+        heads: list[Head] = [small, replace(small, representative="fifo")]
         if self.exact is not None and self.features.n_outputs(n_features) <= self.max_exact:
             heads.insert(0, self.exact)
         return [Candidate(f"{type(head).__name__.lower()} {k}", self.features, head) for k, head in enumerate(heads)]

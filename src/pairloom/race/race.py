@@ -11,7 +11,7 @@ from pairloom.onepass import OnePass
 from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget
 from pairloom.race.entrant import Entrant
-from pairloom.race.evidence import Evidence
+from pairloom.race.evidence import Evidence, helps
 from pairloom.race.portfolio import Candidate, Portfolio
 from pairloom.state import RECENT, Batch
 from pairloom.typing import Array
@@ -20,9 +20,10 @@ SETTLE_ROWS = 16_384
 """From this row on, all that is left costs no more than the budget."""
 
 NARROW_AT = 16
-"""Closed windows after which the field is halved and a grid becomes its best model alone.
+"""Closed windows after which each entrant is its best model alone."""
 
-Not before: large spaces with narrow kernels start slowly and win later."""
+HOPELESS = 0.05
+"""Area behind the best with which an entrant leaves then; the others may yet win, or help in a mixture."""
 
 FAR = 4.0
 """Standard deviations beyond which a score is an outlier."""
@@ -74,13 +75,14 @@ class Race(OnePass):
 
     The scouts learn from the first row on. At row ``portfolio.warm_rows`` the large spaces around the best scout join
     and learn the kept rows. Models are compared by pairs inside windows, scored before learning (:class:`Evidence`).
-    After 16 windows those stay that are among the better half, or no more than one standard error behind the best, or
-    in the mixture, each with its best model. From row 16,384 on only the mixture is left, within the budget; then, of
-    equals within one standard error, the largest space comes first.
+    After 16 windows each candidate is left with its best model; those more than 0.05 behind the best leave. They are
+    not halved: large spaces with narrow kernels start slowly, and win later or help in a mixture. From row 16,384 on
+    only the mixture is left, within the budget; of equals within one standard error the largest space then comes first.
 
-    The mixture starts with the best model and takes in the others in order, each if the mean of standardised scores
-    gets better in the windows; ties go to what is cheaper. It changes at powers of two from row 16 on, and before row
-    16,384 at multiples of 512 or 1,024: rules on the row number, so the cuts between calls do not matter.
+    The mixture starts with the best model and takes in others, each time the one that helps most, until the next would
+    make the mean of standardised scores worse in the windows; ties go to what is cheaper. It changes at powers of two
+    from row 16 on, and before row 16,384 at multiples of 512 or 1,024: rules on the row number, so the cuts between
+    calls do not matter.
 
     Cost: that of the candidates up to row 16,384; then ``budget.microseconds``, nominally.
 
@@ -218,22 +220,25 @@ class Race(OnePass):
         return sorted(found, key=lambda one: (-one.auc, self.track.entrants[one.entrant].microseconds))
 
     def _mix(self, limit: float) -> None:
-        """Choose the mixture among the best model of each entrant."""
+        """Choose the mixture among the best model of each entrant, one after the other: what helps most comes next."""
         track, ranked = self.track, self._ranked()
         first = np.cumsum([0, *map(len, track.entrants)])
-        if limit < np.inf:
-            ranked = self._larger_first(ranked, limit)
-        chosen: list[tuple[int, int]] = []
-        best, left = -1.0, limit
-        for i, model, _, _ in ranked:
-            cost = track.entrants[i].microseconds
-            auc = track.evidence.mixture_auc([int(first[k]) + m for k, m in [*chosen, (i, model)]])
-            if (auc > best and cost <= left) or not chosen:
-                chosen, best, left = [*chosen, (i, model)], auc, left - cost
-            if len(chosen) == LARGEST:
+        left = self._larger_first(ranked, limit) if limit < np.inf else ranked
+        chosen = left[:1]
+        areas = track.evidence.mixture([int(first[one.entrant]) + one.model for one in chosen])
+        while len(chosen) < LARGEST:
+            limit -= track.entrants[chosen[-1].entrant].microseconds
+            left = [one for one in left if one not in chosen and track.entrants[one.entrant].microseconds <= limit]
+            mixed = [
+                track.evidence.mixture([int(first[other.entrant]) + other.model for other in [*chosen, one]])
+                for one in left
+            ]
+            best = max(range(len(left)), key=lambda k: mixed[k].sum(), default=None)
+            if best is None or not helps(mixed[best], areas):
                 break
-        track.chosen = np.array(chosen)
-        scales = [track.entrants[i].scales(model) for i, model in chosen]
+            chosen, areas = [*chosen, left[best]], mixed[best]
+        track.chosen = np.array([(one.entrant, one.model) for one in chosen])
+        scales = [track.entrants[one.entrant].scales(one.model) for one in chosen]
         track.shift, track.spread = (np.array(part) for part in zip(*scales, strict=True))
         self._report(ranked)
 
@@ -259,10 +264,12 @@ class Race(OnePass):
         return [best, *(one for one in fits if one is not best)]
 
     def _narrow(self) -> None:
-        """Keep the better half, what is within one standard error of the best, and the mixture."""
+        """Keep of each entrant its best model, and the mixture's; none but the hopeless has lost already.
+
+        Hopeless is what is more than ``HOPELESS`` behind the best.
+        """
         track, ranked = self.track, self._ranked()
-        best, half = ranked[0].auc, (len(ranked) + 1) // 2
-        staying = {one.entrant: one.model for k, one in enumerate(ranked) if k < half or best - one.auc <= one.error}
+        staying = {one.entrant: one.model for one in ranked if ranked[0].auc - one.auc <= HOPELESS}
         staying.update((int(i), int(model)) for i, model in track.chosen)
         self._keep(set(staying.items()))
 
