@@ -25,6 +25,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/systems.py
 	$(BIN)/python benchmarks/kernel_systems.py
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/race.py
 
 soak: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m soak

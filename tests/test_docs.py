@@ -18,7 +18,7 @@ def test_python_snippets_run_in_order(page, capsys):
     if page == "README.md":
         auc, text = capsys.readouterr().out.splitlines()[:2]
         assert float(auc) > 0.95
-        assert text.startswith("FPOGD(")
+        assert text.startswith("AUCClassifier(")
 
 
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
