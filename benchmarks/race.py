@@ -2,8 +2,8 @@
 
 PAIRLOOM_DATA=folder python benchmarks/race.py [--toy] [--figure]
 
---figure draws the standings into docs/race.png. covtype, columns in float32, one core, processor time, everything in one run. Beside it scikit-learn's RBFSampler and
-SGDClassifier, in batches of 512, on standardised rows.
+covtype, columns in float32, one core, processor time, everything in one run. Beside it scikit-learn's RBFSampler and
+SGDClassifier, in batches of 512, on standardised rows. --figure draws the standings into docs/race.png.
 """
 
 import argparse
