@@ -38,7 +38,7 @@ class AUCClassifier(PairwiseClassifier):
     portfolio : :class:`~pairloom.race.Portfolio`: the candidates; None is the default one.
     features : a feature map for all candidates; None: it is raced.
     gamma : kernel width: a number, one per column, "paper" or "median"; "race": factors of the median rule are raced.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax"; "race".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax"; "race".
     loss : "square", "hinge", "squared_hinge" or "logistic"; "race".
     n_components : the largest number of features of a candidate; None: the portfolio and the budget tell.
     max_strata : strata per class of the gradient learners; None: the portfolio tells.

@@ -85,10 +85,18 @@ class Portfolio:
     descent: Descent = field(default_factory=Descent)
     max_exact: int = 512
 
+    def __post_init__(self) -> None:
+        for name in ("n_landmarks", "whitening"):
+            if len(getattr(self, name)) != 2:
+                raise ValueError(f"{name} must have two sizes, such as {(64, 256)}; got {getattr(self, name)!r}")
+        for name in ("scales", "widths", "near_widths"):
+            if not getattr(self, name):
+                raise ValueError(f"{name} must not be empty")
+
     @property
     def warm_rows(self) -> int:
-        """Rows that the scouts see, and that the finalists learn again."""
-        return max(1024, *self.n_landmarks)
+        """Rows that the scouts see, and that the finalists learn again: a power of two, where mixtures change."""
+        return 1 << (max(1024, *self.n_landmarks) - 1).bit_length()
 
     def scouts(self, n_features: int) -> list[Candidate]:
         """The candidates from the first row on."""
@@ -115,11 +123,11 @@ class Portfolio:
         """Finalists of half the size."""
         return replace(
             self,
-            n_components=self.n_components // 2,
-            n_landmarks=tuple(m // 2 for m in self.n_landmarks),
-            rank=self.rank // 2,
-            whitening=tuple(k // 2 for k in self.whitening),
-            exact_rank=self.exact_rank // 2,
+            n_components=2 * max(1, self.n_components // 4),
+            n_landmarks=tuple(max(1, m // 2) for m in self.n_landmarks),
+            rank=max(1, self.rank // 2),
+            whitening=tuple(max(1, k // 2) for k in self.whitening),
+            exact_rank=max(1, self.exact_rank // 2),
         )
 
     def _nystroem(self, m: int, rank: int, factor: float, scale: Scaling) -> Nystroem:

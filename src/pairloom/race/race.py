@@ -157,17 +157,22 @@ class Race(OnePass):
 
     def _start_finalists(self, batch: Batch) -> None:
         """The large spaces learn the kept rows; of the scouts those of the mixture go on."""
-        track = self.track
+        track, d = self.track, self.n_columns
         ranked = [track.entrants[one.entrant].candidate for one in self._ranked()]
         guide = next((candidate for candidate in ranked if candidate.factor), ranked[0])
-        sized = self.budget.sized(self.portfolio, self.n_columns, self.pairs.n_classes)
+        sized = self.budget.sized(self.portfolio, d, self.pairs.n_classes)
         finalists = sized.finalists(guide.features.scale, guide.factor or 1.0)
         track.entrants = [track.entrants[i] for i in sorted(set(track.chosen[:, 0].tolist()))]
-        for candidate in self.budget.admit(finalists, self.n_columns, self.pairs.n_classes):
+        # A small budget may make a finalist what a scout is already.
+        known = {entrant.candidate.name: entrant.candidate.features.n_outputs(d) for entrant in track.entrants}
+        new = [one for one in finalists if known.get(one.name) != one.features.n_outputs(d)]
+        for candidate in self.budget.admit(new, d, self.pairs.n_classes):
             entrant = self._enter(candidate, batch.X)
             entrant.learner.learn(batch)
             track.entrants.append(entrant)
-        track.evidence, track.evaluated = Evidence(self.pairs.models, sum(map(len, track.entrants))), 0
+        track.evidence = Evidence(self.pairs.models, sum(map(len, track.entrants)))
+        track.evaluated = max(0, len(batch) - RECENT)
+        track.standings = [one for one in track.standings if one.row < len(batch) or one.name not in known]
         self._evaluate()
 
     def _run_and_remember(self, batch: Batch) -> None:
@@ -255,10 +260,11 @@ class Race(OnePass):
     def _larger_first(self, ranked: list[Rank], limit: float) -> list[Rank]:
         """Of those that fit and are no more than one standard error behind the best that fits, the largest space first.
 
-        With more rows the larger space gains more.
+        With more rows the larger space gains more. The cheapest, if none fits.
         """
         entrants, d = self.track.entrants, self.n_columns
-        fits = [one for one in ranked if entrants[one.entrant].microseconds <= limit] or ranked[-1:]
+        fits = [one for one in ranked if entrants[one.entrant].microseconds <= limit]
+        fits = fits or [min(ranked, key=lambda one: entrants[one.entrant].microseconds)]
         ties = [one for one in fits if fits[0].auc - one.auc <= one.error]
         best = max(ties, key=lambda one: entrants[one.entrant].candidate.features.n_outputs(d))
         return [best, *(one for one in fits if one is not best)]
