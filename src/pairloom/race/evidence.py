@@ -1,5 +1,6 @@
 """How models are compared on a stream: pairs inside windows, scored before learning."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,9 +13,6 @@ WINDOW_ROWS, WINDOW_RARE = 512, 10
 
 FEW = 3
 """Rows of each class without which an open window says nothing."""
-
-MANY = 4
-"""Windows from which on a standard error means something."""
 
 ROOM = 2048
 """Rows of one class kept of an open window: a long one keeps the newest."""
@@ -100,11 +98,11 @@ class Evidence:
         gaps = areas[:, [int(means.argmax())]] - areas
         return means, gaps.std(axis=0, ddof=1) / np.sqrt(len(areas))
 
-    def mixture(self, models: list[int]) -> Array:
+    def mixture(self, models: Sequence[int]) -> Array:
         """Area in each window of the sum of some models' standardised scores."""
         areas = []
         for window in self.windows():
-            scores = window.scores[:, models]
+            scores = window.scores[:, list(models)]
             spread = scores.std(axis=0)
             mixed = (scores / np.where(spread > 0, spread, 1.0)).sum(axis=1, keepdims=True)
             areas.append(float(window.auc(self.targets, mixed)[0]))
@@ -124,21 +122,6 @@ class Evidence:
         for label in np.unique(parts[1]):
             keep[np.flatnonzero(parts[1] == label)[-ROOM:]] = True
         return Window(*(part[keep] for part in parts))
-
-
-def helps(new: Array, old: Array) -> bool:
-    """Whether areas in windows speak for a larger mixture: on average no more than one standard error below the old.
-
-    Mixtures win where evidence is undecided (see ``docs/race.md``). Of fewer than four windows there is no error to
-    speak of, and the new ones must be better.
-
-    >>> helps(np.array([0.9, 0.8, 0.9, 0.8]), np.array([0.9, 0.9, 0.8, 0.81])), helps(np.array([0.8]), np.array([0.9]))
-    (True, False)
-    """
-    if len(new) < MANY:
-        return bool(new.sum() > old.sum())
-    gain = new - old
-    return bool(gain.mean() >= -gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
 def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:

@@ -11,7 +11,8 @@ from pairloom.onepass import OnePass
 from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget
 from pairloom.race.entrant import Entrant
-from pairloom.race.evidence import Evidence, helps
+from pairloom.race.evidence import Evidence
+from pairloom.race.mixing import affordable, grown, pruned
 from pairloom.race.portfolio import Candidate, Portfolio
 from pairloom.state import RECENT, Batch
 from pairloom.typing import Array
@@ -27,9 +28,6 @@ HOPELESS = 0.05
 
 FAR = 4.0
 """Standard deviations beyond which a score is an outlier."""
-
-LARGEST = 5
-"""Models in a mixture, at most."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +75,11 @@ class Race(OnePass):
     and learn the kept rows. Models are compared by pairs inside windows, scored before learning (:class:`Evidence`).
     After 16 windows each candidate is left with its best model; those more than 0.05 behind the best leave. They are
     not halved: large spaces with narrow kernels start slowly, and win later or help in a mixture. From row 16,384 on
-    only the mixture is left, within the budget; of equals within one standard error the largest space then comes first.
+    only a mixture is left that the budget can afford, the best in the windows.
 
-    The mixture starts with the best model and takes in others, each time the one that helps most, until the next would
-    make the mean of standardised scores worse in the windows; ties go to what is cheaper. It changes at powers of two
-    from row 16 on, and before row 16,384 at multiples of 512 or 1,024: rules on the row number, so the cuts between
-    calls do not matter.
+    Before, the mixture starts with the best model and takes in others, each time the one that helps most, until the
+    next would make the mean of standardised scores worse in the windows. It changes at powers of two from row 16 on,
+    and before row 16,384 at multiples of 512 or 1,024: rules on the row number, so the cuts between calls do not matter.
 
     Cost: that of the candidates up to row 16,384; then ``budget.microseconds``, nominally.
 
@@ -206,7 +203,7 @@ class Race(OnePass):
             track.evaluated = end
         settled = state.t >= SETTLE_ROWS
         if mixes_at(state.t):
-            self._mix(self.budget.limit(self.n_columns) if settled else np.inf)
+            self._mix()
             if settled:
                 self._keep({(int(i), int(model)) for i, model in track.chosen})
         if closed and track.evidence.closed == NARROW_AT and self.kept is None and not settled:
@@ -224,24 +221,21 @@ class Race(OnePass):
             at += len(entrant)
         return sorted(found, key=lambda one: (-one.auc, self.track.entrants[one.entrant].microseconds))
 
-    def _mix(self, limit: float) -> None:
-        """Choose the mixture among the best model of each entrant, one after the other: what helps most comes next."""
-        track, ranked = self.track, self._ranked()
+    def _mix(self) -> None:
+        """Choose the mixture among the best model of each entrant; once settled, only members can leave it."""
+        state, track, ranked = self.state, self.track, self._ranked()
+        assert state is not None
         first = np.cumsum([0, *map(len, track.entrants)])
-        left = self._larger_first(ranked, limit) if limit < np.inf else ranked
-        chosen = left[:1]
-        areas = track.evidence.mixture([int(first[one.entrant]) + one.model for one in chosen])
-        while len(chosen) < LARGEST:
-            limit -= track.entrants[chosen[-1].entrant].microseconds
-            left = [one for one in left if one not in chosen and track.entrants[one.entrant].microseconds <= limit]
-            mixed = [
-                track.evidence.mixture([int(first[other.entrant]) + other.model for other in [*chosen, one]])
-                for one in left
-            ]
-            best = max(range(len(left)), key=lambda k: mixed[k].sum(), default=None)
-            if best is None or not helps(mixed[best], areas):
-                break
-            chosen, areas = [*chosen, left[best]], mixed[best]
+        column = {int(first[one.entrant]) + one.model: one for one in ranked}
+        areas = track.evidence.mixture
+        if state.t < SETTLE_ROWS:
+            mixture = grown(areas, list(column))
+        elif state.t == SETTLE_ROWS:
+            costs = [track.entrants[one.entrant].microseconds for one in ranked]
+            mixture = affordable(areas, list(column), costs, self.budget.limit(self.n_columns))
+        else:
+            mixture = pruned(areas, list(column))
+        chosen = [column[one] for one in mixture]
         track.chosen = np.array([(one.entrant, one.model) for one in chosen])
         scales = [track.entrants[one.entrant].scales(one.model) for one in chosen]
         track.shift, track.spread = (np.array(part) for part in zip(*scales, strict=True))
@@ -256,18 +250,6 @@ class Race(OnePass):
             track.standings += [
                 Standing(state.t, track.entrants[i].candidate.name, auc, i in mixed) for i, _, auc, _ in ranked
             ]
-
-    def _larger_first(self, ranked: list[Rank], limit: float) -> list[Rank]:
-        """Of those that fit and are no more than one standard error behind the best that fits, the largest space first.
-
-        With more rows the larger space gains more. The cheapest, if none fits.
-        """
-        entrants, d = self.track.entrants, self.n_columns
-        fits = [one for one in ranked if entrants[one.entrant].microseconds <= limit]
-        fits = fits or [min(ranked, key=lambda one: entrants[one.entrant].microseconds)]
-        ties = [one for one in fits if fits[0].auc - one.auc <= one.error]
-        best = max(ties, key=lambda one: entrants[one.entrant].candidate.features.n_outputs(d))
-        return [best, *(one for one in fits if one is not best)]
 
     def _narrow(self) -> None:
         """Keep of each entrant its best model, and the mixture's; none but the hopeless has lost already.

@@ -1,0 +1,77 @@
+"""Which models to mix, by their areas under the curve in windows."""
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from pairloom.typing import Array
+
+LARGEST, SETTLED = 5, 3
+"""Members of a mixture at most, while candidates race and when the race is settled."""
+
+MANY = 4
+"""Windows from which on a standard error means something."""
+
+Areas = Callable[[Sequence[int]], Array]
+"""From models to the area of their mixture in each window."""
+
+
+def grown(areas: Areas, models: Sequence[int]) -> list[int]:
+    """The first model, and one after the other what helps most, until nothing helps."""
+    mixture = list(models[:1])
+    now = areas(mixture)
+    while len(mixture) < LARGEST:
+        trials = {model: areas([*mixture, model]) for model in models if model not in mixture}
+        best = max(trials, key=lambda model: float(trials[model].sum()), default=None)
+        if best is None or not helps(trials[best], now):
+            break
+        mixture, now = [*mixture, best], trials[best]
+    return mixture
+
+
+def affordable(areas: Areas, models: Sequence[int], costs: Sequence[float], limit: float) -> list[int]:
+    """The mixture with the largest mean area among all that cost no more than ``limit``; the cheapest, if none does.
+
+    >>> sizes = {(0,): [0.9], (1,): [0.8], (2,): [0.7], (0, 2): [0.95], (1, 2): [0.96], (0, 1, 2): [0.99]}
+    >>> affordable(lambda found: np.array(sizes.get(tuple(found), [0.0])), [0, 1, 2], [3.0, 2.0, 1.0], 4.0)
+    [0, 2]
+    """
+    cost = dict(zip(models, costs, strict=True))
+    subsets: list[tuple[int, ...]] = [
+        subset
+        for size in range(1, SETTLED + 1)
+        for subset in combinations(models, size)
+        if sum(cost[model] for model in subset) <= limit
+    ]
+    if not subsets:
+        return [min(models, key=lambda model: cost[model])]
+    return list(max(subsets, key=lambda subset: float(areas(subset).sum())))
+
+
+def pruned(areas: Areas, models: Sequence[int]) -> list[int]:
+    """Without the members that do not help."""
+    mixture = list(models)
+    while len(mixture) > 1:
+        now = areas(mixture)
+        trials = {model: areas([other for other in mixture if other != model]) for model in mixture}
+        worst = max(trials, key=lambda model: float(trials[model].sum()))
+        if helps(now, trials[worst]):
+            break
+        mixture.remove(worst)
+    return mixture
+
+
+def helps(new: Array, old: Array) -> bool:
+    """Whether areas in windows speak for a larger mixture: on average no more than one standard error below the old.
+
+    A mixture wins where evidence is undecided. Of fewer than four windows there is no error to speak of, and the new
+    ones must be better.
+
+    >>> helps(np.array([0.9, 0.8, 0.9, 0.8]), np.array([0.9, 0.9, 0.8, 0.81])), helps(np.array([0.8]), np.array([0.9]))
+    (True, False)
+    """
+    if len(new) < MANY:
+        return bool(new.sum() > old.sum())
+    gain = new - old
+    return bool(gain.mean() >= -gain.std(ddof=1) / np.sqrt(len(gain)))
