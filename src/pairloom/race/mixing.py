@@ -46,7 +46,8 @@ def affordable(areas: Areas, models: Sequence[int], costs: Sequence[float], limi
     ]
     if not subsets:
         return [min(models, key=lambda model: cost[model])]
-    return list(max(subsets, key=lambda subset: float(areas(subset).sum())))
+    sums = [float(areas(subset).sum()) for subset in subsets]
+    return list(subsets[int(np.argmax(sums))])
 
 
 def pruned(areas: Areas, models: Sequence[int]) -> list[int]:

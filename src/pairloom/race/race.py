@@ -79,7 +79,7 @@ class Race(OnePass):
 
     Before, the mixture starts with the best model and takes in others, each time the one that helps most, until the
     next would make the mean of standardised scores worse in the windows. It changes at powers of two from row 16 on,
-    and before row 16,384 at multiples of 512 or 1,024: rules on the row number, so the cuts between calls do not matter.
+    and before row 16,384 at multiples of 512 or 1,024: by the row number, so the cuts between calls do not matter.
 
     Cost: that of the candidates up to row 16,384; then ``budget.microseconds``, nominally.
 
