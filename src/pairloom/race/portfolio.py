@@ -49,9 +49,9 @@ class Portfolio:
     scales : scalings of the columns.
     gamma : rule of the kernel's width.
     widths : factors of that width that the scouts try.
-    near_widths : the finalists' factors of the best scout's width, up to the largest of ``widths``; Nystroem maps have
-        all but the last.
-    far_widths : more factors of the width for Fourier maps: with more rows narrower kernels win.
+    near_widths : the finalists' factors of the best scout's width, up to the largest of ``widths``.
+    far_widths : more factors of the width, whoever won: with more rows narrower kernels win. Fourier maps have all of
+        both, Nystroem maps the first of each.
     scout_landmarks, scout_rank : m and D of the scouts' Nystroem maps.
     n_components : D of the finalists' Fourier maps.
     n_landmarks : m of the finalists' Nystroem maps.
@@ -72,8 +72,8 @@ class Portfolio:
     scales: tuple[Scaling, ...] = ("wide", "minmax")
     gamma: Gamma = "median"
     widths: tuple[float, ...] = (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 16.0, 32.0)
-    near_widths: tuple[float, ...] = (1.0, 2.0, 4.0)
-    far_widths: tuple[float, ...] = (8.0, 16.0)
+    near_widths: tuple[float, ...] = (1.0, 4.0)
+    far_widths: tuple[float, ...] = (2.0, 8.0, 16.0)
     scout_landmarks: int = 256
     scout_rank: int = 128
     n_components: int = 8192
@@ -110,13 +110,13 @@ class Portfolio:
 
     def finalists(self, scale: Scaling, factor: float) -> list[Candidate]:
         """The candidates that join at ``warm_rows``, the best scout with a kernel having this scaling and width."""
-        widths = sorted({min(factor * c, max(factor, *self.widths)) for c in self.near_widths})
+        near = [min(factor * c, max(factor, *self.widths)) for c in self.near_widths]
         members: tuple[Representative, ...] = ("fifo", "centroid")
         sizes = zip(self.n_landmarks, self.whitening, members, strict=True)
         return [
-            *(self._fourier(scale, c) for c in sorted({*widths, *self.far_widths})),
+            *(self._fourier(scale, c) for c in sorted({*near, *self.far_widths})),
             *self._exact(scale, factor),
-            *(self._whitened(*size, scale, c) for size, c in product(sizes, widths[:-1] or widths)),
+            *(self._whitened(*size, scale, c) for size, c in product(sizes, sorted({*near[:1], *self.far_widths[:1]}))),
         ]
 
     def halved(self) -> "Portfolio":
