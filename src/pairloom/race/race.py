@@ -1,6 +1,6 @@
 """Many candidates on one stream: each is scored before it learns, and the field narrows as evidence comes in."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,9 +160,13 @@ class Race(OnePass):
         sized = self.budget.sized(self.portfolio, d, self.pairs.n_classes)
         finalists = sized.finalists(guide.features.scale, guide.factor or 1.0)
         track.entrants = [track.entrants[i] for i in sorted(set(track.chosen[:, 0].tolist()))]
-        # A small budget may make a finalist what a scout is already.
+        # A small budget may make a finalist what a scout is already, or give it the same name.
         known = {entrant.candidate.name: entrant.candidate.features.n_outputs(d) for entrant in track.entrants}
-        new = [one for one in finalists if known.get(one.name) != one.features.n_outputs(d)]
+        new = [
+            replace(one, name=f"{one.name}, rank {one.features.n_outputs(d)}") if one.name in known else one
+            for one in finalists
+            if known.get(one.name) != one.features.n_outputs(d)
+        ]
         for candidate in self.budget.admit(new, d, self.pairs.n_classes):
             entrant = self._enter(candidate, batch.X)
             entrant.learner.learn(batch)
