@@ -28,7 +28,7 @@ from pairloom.features.kernels import median_squared_distance
 from pairloom.features.scaling import fit_scaler
 from pairloom.state import cast
 
-SCALINGS = [None, "standard", "maxabs", "minmax"]
+SCALINGS = [None, "standard", "wide", "maxabs", "minmax"]
 MAPS = {
     "identity": lambda scale: Identity(scale=scale),
     "gaussian": lambda scale: RandomFourier(64, Gaussian("median"), scale=scale),
@@ -138,7 +138,16 @@ def test_scaling_is_scikit_learns(X, rule, scaler):
     np.testing.assert_allclose(identity.apply(fixed(identity, X), X), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("rule", ["standard", "maxabs", "minmax"])
+def test_wide_is_standard_but_no_narrower_than_an_eighth_of_the_range():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(size=500), np.arange(500) == 7, np.full(500, 3.0)]).astype(float)
+    scaler = fit_scaler("wide", 3, X)
+    np.testing.assert_allclose(scaler.shift, X.mean(axis=0))
+    np.testing.assert_allclose(scaler.scale, [X[:, 0].std(), 1 / 8, 1.0])
+    assert X[:, 1].std() < 1 / 8
+
+
+@pytest.mark.parametrize("rule", SCALINGS[1:])
 def test_scaling_folded_into_the_frequencies_equals_scaling_first(X, rule):
     X = 100 + 30 * X
     folded = RandomFourier(64, Gaussian(0.1), scale=rule)
@@ -182,7 +191,7 @@ def test_same_seed_same_map_and_more_components_keep_the_first(X):
         ),
         (lambda: RandomFourier(0), "n_components must be a whole number of at least 1; got 0"),
         (lambda: RandomFourier(2.5), "n_components must be a whole number"),
-        (lambda: Identity(scale="robust"), "scale, if not None, must be one of 'standard', 'maxabs', 'minmax'"),
+        (lambda: Identity(scale="robust"), "scale, if not None, must be one of 'standard', 'wide', 'maxabs', 'minmax'"),
     ],
 )
 def test_bad_values_are_named(make, message):
@@ -213,7 +222,7 @@ def test_sparse_rows_are_mapped_as_dense_rows(rows, kind, scale, container):
     from_dense, from_sparse = fixed(features, rows), fixed(features, container(rows))
     Z, sparse = features.apply(from_dense, rows), features.apply(from_sparse, container(rows))
     assert sp.issparse(sparse) == (kind == "identity")
-    if kind == "identity" and scale in ("standard", "minmax"):
+    if kind == "identity" and scale in ("standard", "wide", "minmax"):
         # Not centred: a shift that is the same for every row.
         np.testing.assert_allclose(dense(sparse) - Z, np.tile(dense(sparse)[0] - Z[0], (203, 1)), atol=1e-12)
     else:
@@ -236,7 +245,7 @@ def test_sparse_rows_in_float32(rows, kind, scale):
         np.testing.assert_allclose(Z, features.apply(state, rows.astype(np.float32)), atol=2e-5)
 
 
-@pytest.mark.parametrize("scale", ["standard", "maxabs", "minmax"])
+@pytest.mark.parametrize("scale", SCALINGS[1:])
 def test_scalers_of_sparse_rows(rows, scale):
     ours, theirs = fit_scaler(scale, 9, sp.csr_matrix(rows)), fit_scaler(scale, 9, rows)
     np.testing.assert_allclose(ours.shift, theirs.shift, rtol=1e-12, atol=1e-14)

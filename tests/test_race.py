@@ -60,7 +60,8 @@ def settled(stream):
     return Race(portfolio=SMALL, budget=BINDING, seed=0).partial_fit(*stream)
 
 
-def test_weighted_areas_are_scikit_learns(rng=np.random.default_rng(0)):
+def test_weighted_areas_are_scikit_learns():
+    rng = np.random.default_rng(0)
     scores = rng.integers(0, 6, size=(200, 3)).astype(float)
     positive, weights = rng.random(200) < 0.3, rng.choice([0.1, 1.0, 7.0], 200)
     expected = [roc_auc_score(positive, column, sample_weight=weights) for column in scores.T]
