@@ -17,11 +17,11 @@ class Budget:
     ----------
     bytes : of all candidates together, about.
     microseconds : nominal time per example once the race is settled; None is six times that of scikit-learn's
-        ``RBFSampler(1024)`` and ``SGDClassifier`` in float32: 36 + 0.18 d. A nominal microsecond is 1e5 flops of a
+        ``RBFSampler(1024)`` and ``SGDClassifier`` in float32: 39 + 0.18 d. A nominal microsecond is 1e5 flops of a
         product.
 
     >>> Budget(microseconds=20.0).limit(100), round(Budget().limit(100), 1)
-    (20.0, 54.0)
+    (20.0, 57.0)
     """
 
     bytes: int = 2**30
@@ -36,7 +36,7 @@ class Budget:
         """Nominal microseconds per example."""
         if self.microseconds is not None:
             return self.microseconds
-        return 6.0 * (6.0 + 0.03 * n_features)
+        return 6.0 * (6.5 + 0.03 * n_features)
 
     def sized(self, portfolio: Portfolio, n_features: int, n_classes: int) -> Portfolio:
         """The portfolio with finalists small enough for one to fit by its time, and all by their memory."""
