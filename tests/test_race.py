@@ -11,7 +11,8 @@ from sklearn.metrics import roc_auc_score
 from pairloom import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race
-from pairloom.race.evidence import RAW, ROOM, VERDICTS, Evidence, Window, helps, weighted_auc
+from pairloom.race.evidence import RAW, ROOM, VERDICTS, Evidence, Window, weighted_auc
+from pairloom.race.mixing import helps
 from pairloom.race.exact_path import ExactPath
 from pairloom.race.race import SETTLE_ROWS, mixes_at, next_evaluation, tame
 from pairloom.state import nbytes
@@ -283,11 +284,3 @@ def test_what_is_right_for_the_stream_leads(kind):
     assert len(areas) >= 4
     factors = {one.candidate.factor for one in race.track.entrants}
     assert (32.0 in factors) == (kind == "narrow")
-
-
-def test_the_cheapest_goes_on_where_none_fits(settled):
-    ranked = settled._ranked()
-    cost = {one: settled.track.entrants[one.entrant].microseconds for one in ranked}
-    (left,) = settled._larger_first(ranked, 0.5 * min(cost.values()))
-    assert cost[left] == min(cost.values())
-    assert left is not ranked[-1] or len(ranked) == 1 or cost[ranked[-1]] == min(cost.values())
