@@ -12,8 +12,8 @@ from pairloom import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race
 from pairloom.race.evidence import RAW, ROOM, VERDICTS, Evidence, Window, weighted_auc
-from pairloom.race.mixing import helps
 from pairloom.race.exact_path import ExactPath
+from pairloom.race.mixing import helps
 from pairloom.race.race import SETTLE_ROWS, mixes_at, next_evaluation, tame
 from pairloom.state import nbytes
 from tests.conftest import make_stream
