@@ -94,6 +94,16 @@ def test_windows_close_at_512_rows_and_ten_of_the_rarer_class():
     assert evidence.add(*rows_of(rng, 1, 0.5))
 
 
+def test_windows_do_not_wait_for_a_class_that_has_gone():
+    evidence, rng = Evidence(np.arange(3.0), 1), np.random.default_rng(0)
+    for k in range(40):
+        labels = rng.integers(0, 2, 128).astype(float)
+        if k == 0:
+            labels[:4] = 2.0
+        evidence.add(rng.normal(size=(128, 1, 3)), labels, np.ones(128))
+    assert evidence.closed > 1
+
+
 def test_nothing_is_said_without_three_rows_of_each_class():
     evidence = Evidence(np.array([1]), 2)
     scores, labels, weights = rows_of(np.random.default_rng(0), 40, 0.0)

@@ -9,7 +9,9 @@ from scipy.stats import rankdata
 from pairloom.typing import Array
 
 WINDOW_ROWS, WINDOW_RARE = 512, 10
-"""A window ends when it has this many rows, and this many of the rarer class."""
+"""A window ends when it has this many rows, and this many of each class that it has seen.
+
+Two classes will do where the third is so rare that another has filled its room."""
 
 FEW = 3
 """Rows of each class without which an open window says nothing."""
@@ -64,8 +66,9 @@ class Evidence:
         self.open.append(Window(scores, labels, weights))
         window = self._joined()
         self.open = [window]
-        seen = [int((window.labels == target).sum()) for target in np.unique(window.labels)]
-        if sum(seen) < WINDOW_ROWS or len(seen) < 2 or min(seen) < WINDOW_RARE:
+        seen = np.unique(window.labels, return_counts=True)[1]
+        enough = seen >= WINDOW_RARE
+        if seen.sum() < WINDOW_ROWS or enough.sum() < 2 or (not enough.all() and seen.max() < ROOM):
             return False
         self.raw = [*self.raw[1 - RAW :], window]
         self.verdicts = np.vstack([self.verdicts[1 - VERDICTS :], window.auc(self.targets)])
