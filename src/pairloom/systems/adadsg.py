@@ -58,7 +58,7 @@ class AdaDSG(PairwiseClassifier):
     growth : how many times larger a stage is than the one before it; with 1 this is plain SGD on random pairs.
     passes : steps of a stage, in units of its larger class.
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     It needs all rows at once: there is ``fit`` alone. Log-odds are fitted to scores of the rows that were learned.

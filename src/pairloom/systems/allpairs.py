@@ -45,7 +45,7 @@ class AllPairs(PairwiseClassifier):
     max_rows : rows that the history can take; more are refused.
     max_bytes : room for the moments; a larger number of features is refused.
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost

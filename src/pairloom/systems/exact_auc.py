@@ -40,7 +40,7 @@ class ExactAUC(PairwiseClassifier):
     ----------
     alpha : L2 penalty; 0 takes the solution of least norm.
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     max_bytes : refuse feature spaces whose moments need more.
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`; moments are float64 always, and the
         "reference" engine takes rows in one by one.

@@ -58,7 +58,7 @@ class FPOGD(PairwiseClassifier):
     strata : one clustering per "class", or "joint".
     normalization : weights relative to the paired "class" or to the whole "history", or counts ("sum").
     average : the iterate that scores: "last" (the paper), "mean" or "poly".
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     horizon : expected length of the stream, for ``n_components="auto"``.
     dtype : "float32" or "float64".
     pos_label : the class that ``score_one`` speaks for; by default ``classes_[1]``.

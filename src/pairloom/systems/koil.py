@@ -54,7 +54,7 @@ class KOIL(KernelClassifier):
     eta : step size, at most 1 (the paper's 0.01).
     kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
     gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     A weight scales the step, and counts as so many rows in N. More than two classes: one model for each against the

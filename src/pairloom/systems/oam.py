@@ -42,7 +42,7 @@ class OAM(PairwiseClassifier):
     size : examples in the reservoir of each class.
     average : the iterate that scores: "last" (the publication), "mean" or "poly".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost

@@ -40,7 +40,7 @@ class OLP(PairwiseClassifier):
     radius : R, the largest norm of w; None for no bound.
     average : the iterate that scores: "mean", "poly" or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost

@@ -45,7 +45,7 @@ class OPAUC(PairwiseClassifier):
         S + (1 - 1 / N) c c' in the mean, the second moment and not the covariance). Used only with ``rank``.
     max_bytes : room for the matrices; a larger number of features is refused.
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype : of the weights: "float32" or "float64"; means and covariances are float64.
     pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 

@@ -54,7 +54,7 @@ class OPERA(KernelClassifier):
         the linear kernel.
     power : theta; the papers' theory asks for 1/2 < theta < 1.
     max_rows : rows that it can take; more are refused, before anything changes.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     A weight scales the step, and the row's share of the sums of later rows.

@@ -42,7 +42,7 @@ class ProjectronPP(KernelClassifier):
         theta > 0 the paper's set is finite too, but with no number to plan memory by.
     kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
     gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     A weight takes the place of the 1 in tau. The model speaks from the first row on, of whatever class. More than two

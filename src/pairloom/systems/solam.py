@@ -44,7 +44,7 @@ class SOLAM(PairwiseClassifier):
     radius : R. The projections also keep long steps from diverging; none is cut.
     average : the iterate that scores: "weighted" (the paper: sum eta_t w_t / sum eta_t, w_t before step t) or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax". The paper scales rows to norm 1.
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax". The paper scales rows to norm 1.
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     Starts at 0, as the paper's analysis; the published code starts at the edge of the constraints.

@@ -45,7 +45,7 @@ class SPAM(PairwiseClassifier):
         first step; then there is no ``partial_fit``).
     average : the iterate that scores: "mean" (the published code), "poly" or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost

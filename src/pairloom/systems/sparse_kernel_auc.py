@@ -46,7 +46,7 @@ class SparseKernelAUC(KernelClassifier):
     max_support : most rows in J.
     n_candidates : random rows of which one is chosen; one of 59 is among the best 5% in 95% of all draws.
     tol : stop when a choice lowers the objective by less than this part of it.
-    scale : scaling of the columns: None, "standard", "maxabs" or "minmax".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype : of the kept rows and of the scores; the fit is in float64.
     pos_label, random_state : as in :class:`~pairloom.systems.FPOGD`.
     engine : "auto", "fused" or "reference" (every pair written out).
