@@ -32,8 +32,8 @@ BATCH = 512
 PHASES = (0, 2_048, 8_192, 16_384, 20_000)
 """Rows at which something changes, and the row from which on the bar of six times counts."""
 
-BUDGETS = ((10.0, 8_192), (20.0, 8_192), (40.0, 8_192), (80.0, 16_384))
-"""Nominal microseconds and the D of the portfolio's Fourier maps."""
+BUDGETS = ((10.0, 16_384), (20.0, 16_384), (40.0, 16_384), (100.0, 32_768))
+"""Nominal microseconds and the largest D of the portfolio."""
 
 Learn = Callable[[np.ndarray, np.ndarray], object]
 

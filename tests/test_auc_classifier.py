@@ -127,7 +127,7 @@ def test_the_standings_are_columns_of_one_length(fitted):
     assert table.groupby("row")["mixed"].sum().between(1, 5).all()
     last = table[table["row"] == 3072]
     assert set(last[last["mixed"]]["name"]) == set(fitted.mixture_)
-    assert {"linear, wide", "fourier 64, width 1, wide"} <= set(table["name"])
+    assert {"linear, wide", "fourier 32, width 1, wide"} <= set(table["name"])
     assert last["auc"].is_monotonic_decreasing
     assert pd.DataFrame(AUCClassifier(portfolio=SMALL).fit(np.eye(2), [0, 1]).race_).empty
 
@@ -223,7 +223,7 @@ def test_a_small_budget_gives_smaller_spaces_and_no_twins():
         assert len(names) == len(candidates)
         if budget == fast:
             assert ("nystroem 32, width 1, wide, rank 16" in names) == (rank == 8)
-    assert sizes[Budget()] == 512 > max(sizes[fast], sizes[small])
+    assert sizes[Budget()] == 256 > max(sizes[fast], sizes[small])
 
 
 def test_landmarks_need_not_be_a_power_of_two():

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pairloom.race.mixing import LARGEST, SETTLED, affordable, grown, pruned
+from pairloom.race.mixing import LARGEST, SETTLED, Price, affordable, grown, pruned
 
 RNG = np.random.default_rng(0)
 SUBSETS = [subset for size in range(1, 7) for subset in combinations(range(6), size)]
@@ -29,16 +29,26 @@ def test_a_mixture_grows_by_what_helps_most_and_stops():
     assert grown(lambda models: np.zeros(0), range(6)) == [0]  # no evidence at all
 
 
+def priced(*costs, sizes=None):
+    return {k: Price(cost, sizes[k] if sizes else 8) for k, cost in enumerate(costs)}
+
+
 @pytest.mark.parametrize("limit", [1.0, 2.5, 4.0, 7.0])
 def test_the_best_that_the_budget_can_afford(limit):
     costs, found = [1.0, 2.0, 3.0, 1.5, 0.5, 6.0], areas([0.02, 0.01, 0.06, -0.02, 0.0, 0.09])
-    mixture = affordable(found, range(6), costs, limit)
+    mixture = affordable(found, priced(*costs), limit)
     fits = [one for one in SUBSETS if len(one) <= SETTLED and sum(costs[k] for k in one) <= limit]
     assert found(mixture).mean() == max(found(one).mean() for one in fits)
 
 
+def test_of_equals_the_largest_space_is_taken():
+    plan = {(0,): [0.9, 0.8, 0.9, 0.8], (1,): [0.8, 0.9, 0.8, 0.89], (2,): [0.7, 0.7, 0.7, 0.7]}
+    prices = priced(3.0, 3.0, 3.0, sizes=[10, 20, 30])
+    assert affordable(lambda models: np.array(plan[tuple(models)]), prices, 3.0) == [1]
+
+
 def test_the_cheapest_goes_on_where_none_fits():
-    assert affordable(areas([0.0] * 6), range(6), [3.0, 2.0, 1.0, 4.0, 5.0, 6.0], 0.5) == [2]
+    assert affordable(areas([0.0] * 6), priced(3.0, 2.0, 1.0, 4.0, 5.0, 6.0), 0.5) == [2]
 
 
 def test_members_that_harm_leave_and_the_others_stay():

@@ -13,7 +13,7 @@ from tests.test_race import SMALL
 
 
 def test_budgets_bound_time_and_memory():
-    assert Budget().limit(100) == 54.0
+    assert Budget().limit(100) == 57.0
     assert Budget(microseconds=3).limit(100) == 3
     assert Budget().sized(Portfolio(), 20, 2) == Portfolio()
     slow = Budget(microseconds=5.0).sized(Portfolio(), 20, 2)

@@ -7,6 +7,7 @@ import numpy as np
 from pairloom.grid import Grid
 from pairloom.learner import Learner
 from pairloom.race.exact_path import ExactPath
+from pairloom.race.mixing import Price
 from pairloom.race.portfolio import Candidate
 from pairloom.state import Recent
 from pairloom.typing import Array
@@ -33,6 +34,10 @@ class Entrant:
         """Scores of valid rows by one model: (rows, classes)."""
         size = len(self.learner.pairs.models)
         return self.learner.score_with(self.learner.coef[model * size : (model + 1) * size], X)
+
+    def price(self, n_features: int) -> Price:
+        """Of one of its models."""
+        return Price(self.microseconds, self.candidate.features.n_outputs(n_features))
 
     def only(self, model: int) -> "Entrant":
         """The entrant with one of its models, which goes on where it is."""

@@ -1,6 +1,7 @@
 """Which models to mix, by their areas under the curve in windows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -30,24 +31,38 @@ def grown(areas: Areas, models: Sequence[int]) -> list[int]:
     return mixture
 
 
-def affordable(areas: Areas, models: Sequence[int], costs: Sequence[float], limit: float) -> list[int]:
-    """The mixture with the largest mean area among all that cost no more than ``limit``; the cheapest, if none does.
+@dataclass(frozen=True)
+class Price:
+    """What a model costs, and the number of features of its space."""
+
+    cost: float
+    size: int
+
+
+def affordable(areas: Areas, prices: Mapping[int, Price], limit: float) -> list[int]:
+    """A mixture that costs no more than ``limit``; the cheapest model, if none does.
+
+    Of all those that are no more than one standard error behind the best, the one with the largest space, since that
+    gains most from more rows; of several, the best.
 
     >>> sizes = {(0,): [0.9], (1,): [0.8], (2,): [0.7], (0, 2): [0.95], (1, 2): [0.96], (0, 1, 2): [0.99]}
-    >>> affordable(lambda found: np.array(sizes.get(tuple(found), [0.0])), [0, 1, 2], [3.0, 2.0, 1.0], 4.0)
-    [0, 2]
+    >>> prices = {0: Price(3.0, 10), 1: Price(2.0, 10), 2: Price(1.0, 10)}
+    >>> affordable(lambda found: np.array(sizes.get(tuple(found), [0.0])), prices, 4.0)
+    [1, 2]
     """
-    cost = dict(zip(models, costs, strict=True))
     subsets: list[tuple[int, ...]] = [
         subset
-        for size in range(1, SETTLED + 1)
-        for subset in combinations(models, size)
-        if sum(cost[model] for model in subset) <= limit
+        for count in range(1, SETTLED + 1)
+        for subset in combinations(prices, count)
+        if sum(prices[model].cost for model in subset) <= limit
     ]
     if not subsets:
-        return [min(models, key=lambda model: cost[model])]
-    sums = [float(areas(subset).sum()) for subset in subsets]
-    return list(subsets[int(np.argmax(sums))])
+        return [min(prices, key=lambda model: prices[model].cost)]
+    found = [areas(subset) for subset in subsets]
+    best = int(np.argmax([area.sum() for area in found]))
+    ties = [k for k, area in enumerate(found) if k == best or helps(area, found[best])]
+    largest = [max(prices[model].size for model in subset) for subset in subsets]
+    return list(subsets[max(ties, key=lambda k: (largest[k], float(found[k].sum())))])
 
 
 def pruned(areas: Areas, models: Sequence[int]) -> list[int]:

@@ -53,7 +53,7 @@ class Portfolio:
     far_widths : more factors of the width, whoever won: with more rows narrower kernels win. Fourier maps have all of
         both, Nystroem maps the first of each.
     scout_landmarks, scout_rank : m and D of the scouts' Nystroem maps.
-    n_components : D of the finalists' Fourier maps.
+    n_components : D of the Fourier map with the last of ``far_widths``; the other finalists' Fourier maps have half.
     n_landmarks : m of the finalists' Nystroem maps.
     rank : their D, at most.
     whitening : rank of the whitening of each of these.
@@ -76,7 +76,7 @@ class Portfolio:
     far_widths: tuple[float, ...] = (2.0, 8.0, 16.0)
     scout_landmarks: int = 256
     scout_rank: int = 128
-    n_components: int = 8192
+    n_components: int = 16_384
     n_landmarks: tuple[int, ...] = (1024, 2048)
     rank: int = 1024
     whitening: tuple[int, ...] = (64, 256)
@@ -114,7 +114,8 @@ class Portfolio:
         members: tuple[Representative, ...] = ("fifo", "centroid")
         sizes = zip(self.n_landmarks, self.whitening, members, strict=True)
         return [
-            *(self._fourier(scale, c) for c in sorted({*near, *self.far_widths})),
+            *(self._fourier(scale, c, self.n_components // 2) for c in sorted({*near, *self.far_widths})),
+            *(self._fourier(scale, c, self.n_components) for c in self.far_widths[-1:]),
             *self._exact(scale, factor),
             *(self._whitened(*size, scale, c) for size, c in product(sizes, sorted({*near[:1], *self.far_widths[:1]}))),
         ]
@@ -133,10 +134,10 @@ class Portfolio:
     def _nystroem(self, m: int, rank: int, factor: float, scale: Scaling) -> Nystroem:
         return Nystroem(m, Gaussian(self.gamma, factor), min(m, rank), scale=scale)
 
-    def _fourier(self, scale: Scaling, factor: float) -> Candidate:
-        features = OrthogonalFourier(self.n_components, Gaussian(self.gamma, factor), scale=scale)
+    def _fourier(self, scale: Scaling, factor: float, size: int) -> Candidate:
+        features = OrthogonalFourier(size, Gaussian(self.gamma, factor), scale=scale)
         head = replace(self.descent, cluster_in="input")
-        return Candidate(f"fourier {self.n_components}, width {factor:g}, {scale}", features, head, factor)
+        return Candidate(f"fourier {size}, width {factor:g}, {scale}", features, head, factor)
 
     def _exact(self, scale: Scaling, factor: float) -> list[Candidate]:
         if self.exact is None:

@@ -75,7 +75,8 @@ class Race(OnePass):
     and learn the kept rows. Models are compared by pairs inside windows, scored before learning (:class:`Evidence`).
     After 16 windows each candidate is left with its best model; those more than 0.05 behind the best leave. They are
     not halved: large spaces with narrow kernels start slowly, and win later or help in a mixture. From row 16,384 on
-    only a mixture is left that the budget can afford, the best in the windows.
+    only a mixture is left that the budget can afford, the best in the windows or, within one standard error of it, one
+    with a larger space.
 
     Before, the mixture starts with the best model and takes in others, each time the one that helps most, until the
     next would make the mean of standardised scores worse in the windows. It changes at powers of two from row 16 on,
@@ -235,8 +236,8 @@ class Race(OnePass):
         if state.t < SETTLE_ROWS:
             mixture = grown(areas, list(column))
         elif state.t == SETTLE_ROWS:
-            costs = [track.entrants[one.entrant].microseconds for one in ranked]
-            mixture = affordable(areas, list(column), costs, self.budget.limit(self.n_columns))
+            prices = {key: track.entrants[one.entrant].price(self.n_columns) for key, one in column.items()}
+            mixture = affordable(areas, prices, self.budget.limit(self.n_columns))
         else:
             mixture = pruned(areas, list(column))
         chosen = [column[one] for one in mixture]
