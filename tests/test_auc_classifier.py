@@ -114,7 +114,7 @@ def test_labels_that_have_nothing_to_do_with_the_rows():
 
 @pytest.fixture(scope="module")
 def fitted():
-    X, y = make_stream("random", 3100, 4)
+    X, y = make_stream("random", 2100, 4)
     return model().fit(X, y)
 
 
@@ -122,10 +122,10 @@ def test_the_standings_are_columns_of_one_length(fitted):
     table = pd.DataFrame(fitted.race_)
     assert list(table) == ["row", "name", "auc", "mixed"]
     assert not table.duplicated(["row", "name"]).any()
-    assert table["row"].unique().tolist() == [16, 32, 64, 128, 256, 512, 1024, 1536, 2048, 3072]
+    assert table["row"].unique().tolist() == [16, 32, 64, 128, 256, 512, 1024, 2048]
     assert table["auc"].between(0, 1).all()
     assert table.groupby("row")["mixed"].sum().between(1, 5).all()
-    last = table[table["row"] == 3072]
+    last = table[table["row"] == 2048]
     assert set(last[last["mixed"]]["name"]) == set(fitted.mixture_)
     assert {"linear, wide", "fourier 32, width 1, wide"} <= set(table["name"])
     assert last["auc"].is_monotonic_decreasing
@@ -147,10 +147,10 @@ def test_the_picture_has_one_coloured_line_for_each_of_the_mixture(fitted):
 
 
 def test_pairs_and_losses_are_those_of_the_stream(fitted):
-    _, y = make_stream("random", 3100, 4)
+    _, y = make_stream("random", 2100, 4)
     assert fitted.n_pairs_ == (y > 0).sum() * (y < 0).sum()
     scores, codes, _ = fitted.learner_.state.recent.view()
-    assert len(codes) == 3072
+    assert len(codes) == 2048
     assert fitted.loss_ == pytest.approx(1 - roc_auc_score(codes, scores[:, 0]))
     with pytest.raises(AttributeError, match="mixture"):
         _ = fitted.coef_

@@ -30,8 +30,7 @@ FAR = 4.0
 """Standard deviations beyond which a score is an outlier."""
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(NamedTuple):
     """At ``row``, the area under the curve of a candidate's best model, and whether the mixture has it."""
 
     row: int
@@ -247,10 +246,10 @@ class Race(OnePass):
         self._report(ranked)
 
     def _report(self, ranked: list[Rank]) -> None:
-        """Write the standings down: twice in every doubling of the stream, so that they stay few."""
+        """Write the standings down: once in every doubling of the stream, so that they stay few."""
         state, track = self.state, self.track
         assert state is not None
-        if state.t.bit_count() == 1 or (state.t % 3 == 0 and (state.t // 3).bit_count() == 1):
+        if state.t.bit_count() == 1:
             mixed = set(track.chosen[:, 0].tolist())
             track.standings += [
                 Standing(state.t, track.entrants[i].candidate.name, auc, i in mixed) for i, _, auc, _ in ranked
