@@ -53,10 +53,11 @@ def platt(
     if len(scores) == 0:
         return 1.0, 0.0
     n_pos = float(weight @ positive)
-    n_neg = float(weight.sum()) - n_pos
+    n_neg = float(weight @ ~positive)
     target = np.where(positive, (n_pos + 1.0) / (n_pos + 2.0), 1.0 / (n_neg + 2.0))
-    share = float(weight @ target / weight.sum())
-    prior = float(np.log(share / (1.0 - share)))
+    # Not from the share of positives: beside a very heavy row it is 1 to the last digit, and 1 less it is 0.
+    against = np.where(positive, 1.0 / (n_pos + 2.0), (n_neg + 1.0) / (n_neg + 2.0))
+    prior = float(np.log(weight @ target) - np.log(weight @ against))
     low, center, high = np.quantile(scores, [0.25, 0.5, 0.75])
     spread = float(high - low) or float(np.ptp(scores))
     if not max(SAME * abs(center), LEAST) < spread < np.inf:

@@ -16,6 +16,7 @@ from pairloom.calibration import next_calibration_row, platt
 from pairloom.face import Face
 from pairloom.labels import Labels, learn_labels
 from pairloom.onepass import OnePass
+from pairloom.pairs import query_code
 from pairloom.randomness import seed_of
 from pairloom.state import Batch
 from pairloom.typing import Array
@@ -75,7 +76,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         if code is None:
             code = self._learn_new_label(x, row, y)
         self.learner_.check_room(1)
-        batch = Batch(row, np.array([code]), weight, np.zeros(1, np.int64))
+        batch = Batch(row, np.array([code]), weight, query_code(None))
         return self._learn_rows(batch, stacklevel=4)
 
     def score_one(self, x: Any) -> float:

@@ -78,7 +78,9 @@ def compiled(function: F) -> F:
 
 @compiled
 def dot(a: Array, b: Array) -> float:
-    """<a, b>."""
+    """<a, b>; 0 if they are empty."""
+    if a.shape[0] == 0:
+        return 0.0
     total: float = a[0] * b[0]
     for k in range(1, a.shape[0]):
         total += a[k] * b[k]

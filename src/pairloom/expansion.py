@@ -124,8 +124,7 @@ class Expansion(OnePass):
         return state
 
     def _start_memory(self, n_features: int, phi: Any, rows: Any) -> ExpansionState:
-        scaled = None if rows is None else self.features.inputs(phi, rows)
-        return self._start(self.kernel.width(n_features, scaled), n_features)
+        return self._start(self.kernel.width_of(n_features, rows, phi.scaler), n_features)
 
     def _run(self, batch: Batch) -> Array:
         state = self.state

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from pairloom.checks import check_choice
 from pairloom.onepass import Dtype, OnePass
 from pairloom.state import LOSS, PAIRS, STEPS, State, nbytes
 from pairloom.typing import Array
-from pairloom.validation import check_finite, row_of
+from pairloom.validation import check_finite, checked_rows, named_row, row_of
 
 
 class Face(BaseEstimator, ABC):
@@ -85,6 +86,7 @@ class Face(BaseEstimator, ABC):
         if self._started:
             return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.dtype)
         check_choice("dtype", self.dtype, Dtype)
+        x = named_row(x)
         if isinstance(x, Mapping) and not all(isinstance(name, str) for name in x):
             raise ValueError(f"the columns of a row given as a mapping must be named by text, got {list(x)}")
         return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype)
@@ -94,25 +96,17 @@ class Face(BaseEstimator, ABC):
         check_choice("dtype", self.dtype, Dtype)
         if not first and self._is_plain(X):
             rows = X
+            check_finite(rows, self.dtype)
         else:
-            with np.errstate(over="ignore"):  # what overflows is infinite, and reported with its place
-                rows = check_array(
-                    X, accept_sparse="csr", dtype=self.dtype, order="C", ensure_all_finite=False, estimator=self
-                )
+            rows = checked_rows(X, self.dtype, partial(check_array, estimator=self))
             if not first:
                 validate_data(self, X, reset=False, skip_check_array=True)
-        check_finite(rows, self.dtype, getattr(X, "columns", None))
         return rows
 
     def _rows_to_score(self, X: Any) -> Any:
         """Valid rows with the columns that the model knows."""
         check_is_fitted(self)
-        with np.errstate(over="ignore"):
-            rows = validate_data(
-                self, X, reset=False, accept_sparse="csr", dtype=self.dtype, order="C", ensure_all_finite=False
-            )
-        check_finite(rows, self.dtype, getattr(X, "columns", None))
-        return rows
+        return checked_rows(X, self.dtype, partial(validate_data, self, reset=False))
 
     def _is_plain(self, X: Any) -> bool:
         """Whether rows need no more than a check for finite values.
@@ -131,5 +125,6 @@ class Face(BaseEstimator, ABC):
     def _remember_columns(self, x: Any, n_features: int) -> None:
         """Take the number and the names of the columns from the first row, given alone."""
         self.n_features_in_ = n_features
+        x = named_row(x)
         if isinstance(x, Mapping):
             self.feature_names_in_ = np.asarray(list(x), dtype=object)

@@ -14,7 +14,7 @@ from pairloom.engines import reference, sparse
 from pairloom.features import FeatureMap, Identity
 from pairloom.features.growing import refuse_growing
 from pairloom.features.sparse import is_sparse
-from pairloom.pairs import OppositeClass, Pairs
+from pairloom.pairs import OppositeClass, Pairs, query_codes
 from pairloom.randomness import fresh_seed, generator
 from pairloom.state import CUT, SKIPPED, WORST, Batch, Kept, Recent, State, cast
 from pairloom.state import RECENT as RECENT_ROWS
@@ -142,11 +142,9 @@ class OnePass(ABC):
         n = X.shape[0]
         y = self.pairs.encode(np.asarray(y))
         weight = check_weight(sample_weight, n)
-        query = np.zeros(n, np.int64) if groups is None else np.asarray(groups).astype(np.int64)
-        for name, values in (("y", y), ("groups", query)):
-            if values.shape != (n,):
-                raise ValueError(f"{name} has shape {values.shape}, but X has {n} rows")
-        batch = Batch(X, np.ascontiguousarray(y), weight, query)
+        if y.shape != (n,):
+            raise ValueError(f"y has shape {y.shape}, but X has {n} rows")
+        batch = Batch(X, np.ascontiguousarray(y), weight, query_codes(groups, n))
         keep = positive_weight(weight, may_be_none=True)
         if keep is not None:
             batch = batch[keep]
@@ -158,10 +156,10 @@ class OnePass(ABC):
         """Raise ValueError unless ``n`` more rows can be learned."""
 
     def _check_rows(self, X: Any) -> Any:
-        X = rows_of(X, self.dtype)
+        given, X = X, rows_of(X, self.dtype)
         if self.state is not None and X.shape[1] != self.state.phi.scaler.shift.size:
             raise ValueError(f"X has {X.shape[1]} columns, but this learner knows {self.state.phi.scaler.shift.size}")
-        check_finite(X, self.dtype)
+        check_finite(X, self.dtype, given)
         return X
 
     def start(self, n_features: int) -> None:

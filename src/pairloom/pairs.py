@@ -6,13 +6,17 @@ The margin of a pair is a <w, phi(x) - phi(x')> + b. Its sign a and offset b are
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from hashlib import blake2b
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pairloom.checks import check_count
 from pairloom.compiled import compiled
 from pairloom.typing import Array
+
+NO_QUERY = int(np.iinfo(np.int64).min)
+"""The query of rows that were given without one."""
 
 
 @dataclass(frozen=True)
@@ -170,3 +174,44 @@ def pair_offset(code: int, y: float, partner: float, model: float) -> float:
     if code == 2:
         return 1.0 - (y - partner)
     return 1.0 - 2.0 * pair_sign(0, y, partner, model) if code == 3 else 0.0
+
+
+def query_codes(groups: Any, n: int) -> Array:
+    """A number for each row's query, the same in every call and every process; ValueError naming the row.
+
+    A whole number is its own code and text has a 64-bit hash, so that a stream may have any number of queries.
+
+    >>> query_codes([7, 7, 9], 3)
+    array([7, 7, 9])
+    """
+    if groups is None:
+        return np.full(n, NO_QUERY)
+    names = np.asarray(groups)
+    if names.shape != (n,):
+        raise ValueError(f"groups has {len(names) if names.ndim else 1} entries, but X has {n} rows")
+    if names.dtype.kind in "biu":
+        return np.asarray(names, dtype=np.int64)
+    known: dict[Any, int] = {}
+    for row, name in enumerate(names.tolist()):
+        try:
+            if name not in known:
+                known[name] = _query_code(name)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"groups must be whole numbers or text; got {name!r} at row {row}") from None
+    return np.array([known[name] for name in names.tolist()], np.int64)
+
+
+def query_code(group: Any) -> Array:
+    """``query_codes`` of one row, at the cost of one."""
+    if type(group) in (int, np.int64) and abs(group) < 2**63:
+        return np.array([group])
+    return query_codes(None if group is None else [group], 1)
+
+
+def _query_code(name: Any) -> int:
+    """The code of one query's name."""
+    if isinstance(name, str):
+        return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
+    if isinstance(name, (int, float, np.integer, np.floating)) and int(name) == name:
+        return int(np.array(int(name), dtype=np.int64))
+    raise TypeError

@@ -15,7 +15,7 @@ from pairloom.onepass import Dtype
 from pairloom.randomness import fresh_seed, generator, seed_of
 from pairloom.state import cast
 from pairloom.typing import Array
-from pairloom.validation import check_finite
+from pairloom.validation import checked_rows
 
 
 class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -62,7 +62,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
             raise ValueError(f"features must be a feature map, such as RandomFourier(512), or None; got {features!r}")
         refuse_growing(features, "FeatureTransformer")
         check_choice("dtype", self.dtype, Dtype)
-        rows = self._rows(X, partial(check_array, estimator=self))
+        rows = checked_rows(X, self.dtype, partial(check_array, estimator=self))
         seed = seed_of(self.random_state)
         state = features.fix(rows.shape[1], rows, generator(fresh_seed() if seed is None else seed))
         # Nothing is changed before all that may raise is done.
@@ -89,16 +89,9 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def _n_features_out(self) -> int:
         return self._features.n_outputs(self.n_features_in_)
 
-    def _rows(self, X: Any, check: Any) -> Any:
-        """X as finite rows of the model's dtype, dense or CSR; ``check`` is one of scikit-learn's."""
-        with np.errstate(over="ignore"):
-            rows = check(X, accept_sparse="csr", dtype=self.dtype, order="C", ensure_all_finite=False)
-        check_finite(rows, self.dtype, getattr(X, "columns", None))
-        return rows
-
     def _rows_as_fitted(self, X: Any) -> Any:
-        """``_rows`` with the columns that ``fit`` saw."""
-        return self._rows(X, partial(validate_data, self, reset=False))
+        """X as finite rows, with the columns that ``fit`` saw."""
+        return checked_rows(X, self.dtype, partial(validate_data, self, reset=False))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,6 +1,7 @@
 """The edge: whatever users pass becomes a finite C-contiguous array here, or an error that says where it failed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -10,28 +11,105 @@ from pairloom.typing import Array
 LARGEST = {"float32": 1e15, "float64": 1e100}
 """Values beyond these overflow when squared and summed."""
 
+LIGHTEST, HEAVIEST = 1e-100, 1e100
+"""Weights outside are refused: products and sums of two of them may be no number."""
 
-def check_finite(X: Array, dtype: str, names: Array | None = None) -> None:
-    """Raise ValueError naming the first row and column whose value the model cannot hold."""
-    if hasattr(X, "tocsr"):
-        return check_finite_sparse(X, dtype, names)
-    # One cheap pass in the usual case: the comparison is False for NaN and infinity.
-    if X.size == 0 or bool(np.abs(X).max() <= LARGEST[dtype]):
+NUMERIC = "biuf"
+
+
+def checked_rows(X: Any, dtype: str, check: Callable[..., Any]) -> Any:
+    """X as finite rows of this dtype, dense or CSR; ``check`` is one of scikit-learn's, which also takes frames."""
+    refuse_other_kinds("X", X)
+    check_indices(X)
+    try:
+        with np.errstate(over="ignore"):  # what overflows is infinite, and reported with what was given
+            rows = check(X, accept_sparse="csr", dtype=dtype, order="C", ensure_all_finite=False)
+    except (TypeError, ValueError):
+        refuse_text(X)
+        raise
+    check_indices(rows)
+    check_finite(rows, dtype, X)
+    return rows
+
+
+def refuse_other_kinds(name: str, values: Any) -> None:
+    """Raise ValueError for complex numbers, dates, text and masked values, which NumPy would turn into numbers.
+
+    Not in frames: their columns have kinds of their own.
+    """
+    if hasattr(values, "tocsr"):
+        if values.dtype.kind == "c":
+            raise ValueError(f"Complex data not supported: {name} is sparse, of dtype {values.dtype}")
         return
-    row, column = np.argwhere(~(np.abs(X) <= LARGEST[dtype]))[0]
-    _raise_for(X[row, column], row, column, dtype, names)
+    if column_names(values) is not None:
+        return
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        where = _place(np.argwhere(np.ma.getmaskarray(values))[0])
+        raise ValueError(f"{name} is masked at {where}: drop or fill the masked values first")
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of different lengths: scikit-learn says so
+        return
+    kind = array.dtype.kind
+    if kind == "c":
+        raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}")
+    if kind in "US":
+        raise ValueError(f"{name} must hold numbers, got the text {array.flat[0]!s} at {_place((0,) * array.ndim)}")
+    if kind in "Mm":
+        raise ValueError(f"{name} must hold numbers, got {array.dtype}: turn dates into numbers first")
+    if kind == "O":
+        refuse_text(array, name)
 
 
-def check_finite_sparse(X: Any, dtype: str, names: Array | None = None) -> None:
-    """``check_finite`` for CSR rows: only stored values can be bad."""
-    bad = np.flatnonzero(~(np.abs(X.data) <= LARGEST[dtype]))
-    if bad.size:
-        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
-        _raise_for(X.data[bad[0]], row, X.indices[bad[0]], dtype, names)
+def refuse_text(X: Any, name: str = "X") -> None:
+    """Raise ValueError naming the first entry of objects, or of a frame, that is text, a date or a complex number."""
+    array = np.asarray(X)
+    if array.dtype.kind != "O":
+        return
+    for place, value in np.ndenumerate(array):
+        if isinstance(value, (str, bytes, complex, np.datetime64)) or hasattr(value, "isoformat"):
+            raise ValueError(f"{name} must hold numbers, got {value!r} at {_place(place, column_names(X))}")
 
 
-def _raise_for(value: float, row: int, column: int, dtype: str, names: Array | None) -> None:
-    where = f"row {row}, column {column}" + (f" ({names[column]!r})" if names is not None else "")
+def check_indices(X: Any) -> None:
+    """Raise ValueError if sparse rows store a place that they do not have: compiled code would read it all the same."""
+    if hasattr(X, "indptr"):
+        if X.format == "csr" and X.nnz and len(X.indices) and X.indices.max() >= X.shape[1]:
+            entry = int(np.argmax(X.indices >= X.shape[1]))
+            row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+            raise ValueError(f"X stores column {X.indices[entry]} at row {row}, but has {X.shape[1]} columns")
+        X.check_format(full_check=True)
+    elif hasattr(X, "tocsr") and hasattr(X, "coords") and X.nnz:
+        for name, index, size in zip(("row", "column"), X.coords, X.shape, strict=True):
+            if not 0 <= index.min() <= index.max() < size:
+                raise ValueError(f"X stores {name} {index.max()}, but has {size} {name}s")
+
+
+def column_names(X: Any) -> Any:
+    """The names of a frame's columns: pandas, polars or pyarrow; None for all else."""
+    return getattr(X, "column_names", getattr(X, "columns", None))
+
+
+def check_finite(X: Any, dtype: str, given: Any = None, names: Any = None) -> None:
+    """Raise ValueError naming the first row and column whose value the model cannot hold.
+
+    ``given``: what X was made of, in which numbers have not overflowed yet.
+    """
+    names = column_names(given) if names is None else names
+    if hasattr(X, "tocsr"):
+        bad = np.flatnonzero(~(np.abs(X.data) <= LARGEST[dtype]))
+        if bad.size:
+            row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+            _raise_for(X if given is None else given, dtype, row, int(X.indices[bad[0]]), names)
+    # One cheap pass in the usual case: the comparison is False for NaN and infinity.
+    elif not (X.size == 0 or bool(np.abs(X).max() <= LARGEST[dtype])):
+        row, column = np.argwhere(~(np.abs(X) <= LARGEST[dtype]))[0]
+        _raise_for(X if given is None else given, dtype, int(row), int(column), names)
+
+
+def _raise_for(given: Any, dtype: str, row: int, column: int, names: Any) -> None:
+    value = float((given.tocsr() if hasattr(given, "tocsr") else np.asarray(given))[row, column])
+    where = _place((row, column), names)
     if np.isnan(value):
         raise ValueError(f"Input X contains NaN at {where}. Drop or impute missing values first.")
     if np.isinf(value):
@@ -42,8 +120,17 @@ def _raise_for(value: float, row: int, column: int, dtype: str, names: Array | N
     )
 
 
+def _place(index: Any, names: Any = None) -> str:
+    """Where an entry is, in words."""
+    if len(index) < 2:
+        return f"row {index[0]}" if len(index) else "row 0"
+    return f"row {index[0]}, column {index[1]}" + (f" ({names[index[1]]!r})" if names is not None else "")
+
+
 def rows_of(X: Any, dtype: str) -> Any:
     """Rows as a C-contiguous (n, d) array of this dtype; sparse rows stay sparse, as CSR in order and without zeros."""
+    refuse_other_kinds("X", X)
+    check_indices(X)
     with np.errstate(over="ignore"):  # what overflows is infinite, and reported by ``check_finite``
         if hasattr(X, "tocsr"):
             return _canonical(X.tocsr().astype(dtype))
@@ -55,27 +142,45 @@ def rows_of(X: Any, dtype: str) -> Any:
 
 def _canonical(X: Any) -> Any:
     """CSR rows with each place stored at most once, in the order of the columns, and only if it is not 0; in place."""
-    X.check_format(full_check=True)
+    check_indices(X)
     X.sum_duplicates()
     X.eliminate_zeros()
     return X
 
 
+def named_row(x: Any) -> Any:
+    """A row of a pandas frame as a mapping from its names, or as plain values if it has none; others as they are."""
+    if not (hasattr(x, "to_dict") and hasattr(x, "index")) or isinstance(x, Mapping):
+        return x
+    text = [isinstance(name, str) for name in x.index]
+    if not any(text):
+        return x.to_numpy()
+    return x.to_dict()
+
+
 def row_of(x: Any, n_features: int | None, names: Any, dtype: str) -> Array:
     """One example, a sequence or a mapping from column names, as a finite (1, d) array."""
-    if names is not None and hasattr(x, "to_dict"):  # a row of a data frame
-        x = x.to_dict()
+    x = named_row(x)
     if isinstance(x, Mapping):
         x = _values(x, names)
-    try:
-        row = np.asarray(x, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"a row must hold numbers only: {error}") from None
+    row = np.asarray(x)
+    if row.dtype.kind not in NUMERIC or isinstance(x, np.ma.MaskedArray):
+        row = _as_numbers(x, names)
     if row.ndim != 1 or row.size == 0 or (n_features is not None and row.size != n_features):
         raise ValueError(f"expected one row of {n_features or 'at least one'} values, got shape {row.shape}")
-    row = row[None, :]
-    check_finite(row, dtype, names)
+    row = row.astype(float)[None, :]
+    check_finite(row, dtype, names=names)
     return row.astype(dtype)
+
+
+def _as_numbers(x: Any, names: Any) -> Array:
+    """Values that are not plainly numbers, or ValueError naming the first that is none."""
+    refuse_other_kinds("a row", np.ma.atleast_2d(x) if isinstance(x, np.ma.MaskedArray) else ())
+    for column, value in enumerate(np.asarray(x).ravel().tolist() if np.ndim(x) else [x]):
+        if not isinstance(value, Number) or isinstance(value, complex):
+            where = f"column {column}" + (f" ({names[column]!r})" if names is not None else "")
+            raise ValueError(f"a row must hold numbers only, got {value!r} in {where}")
+    return np.asarray(x, dtype=float)
 
 
 def _values(x: Mapping[Any, Any], names: Any) -> list[Any]:
@@ -90,10 +195,16 @@ def _values(x: Mapping[Any, Any], names: Any) -> list[Any]:
 
 
 def check_weight(sample_weight: Any, n: int) -> Array:
-    """Weights as float64, finite and not negative; ones if there are none."""
+    """Weights as float64, 0 or between 1e-100 and 1e100; ones if there are none."""
     if sample_weight is None:
         return np.ones(n)
-    weight = np.asarray(sample_weight, dtype=float)
+    weight = np.asarray(sample_weight)
+    if weight.dtype.kind not in NUMERIC or isinstance(sample_weight, np.ma.MaskedArray):
+        refuse_other_kinds("sample_weight", sample_weight)
+    try:
+        weight = weight.astype(float)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must hold numbers, got dtype {weight.dtype}") from None
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
     if weight.shape != (n,):
@@ -101,6 +212,12 @@ def check_weight(sample_weight: Any, n: int) -> Array:
     bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
     if bad.size:
         raise ValueError(f"sample_weight must be finite and not negative; it is {weight[bad[0]]} at row {bad[0]}")
+    bad = np.flatnonzero((weight > HEAVIEST) | ((weight > 0) & (weight < LIGHTEST)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight is {weight[bad[0]]:g} at row {bad[0]}: weights must be 0, which skips a row, or between "
+            f"{LIGHTEST:g} and {HEAVIEST:g}"
+        )
     return weight
 
 

@@ -9,7 +9,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from pairloom.card import Card
-from pairloom.estimators.labels import query_code, query_codes, real_label, real_labels
+from pairloom.estimators.labels import real_label, real_labels
 from pairloom.face import Face
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
@@ -17,7 +17,7 @@ from pairloom.learner import Learner
 from pairloom.losses import Loss
 from pairloom.memory import Memory, WholeHistory, Window
 from pairloom.onepass import Engine
-from pairloom.pairs import Pairs
+from pairloom.pairs import Pairs, query_code, query_codes
 from pairloom.randomness import seed_of
 from pairloom.steps import L2, Average, Constant
 from pairloom.typing import Array

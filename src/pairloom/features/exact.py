@@ -28,7 +28,7 @@ class Linear:
     code: ClassVar[int] = 5
     gamma: ClassVar[None] = None
 
-    def width(self, n_features: int, rows: Any) -> Array:
+    def width_of(self, n_features: int, rows: Any, scaler: Any) -> Array:
         """1: there is none."""
         return np.asarray(1.0)
 
@@ -75,6 +75,7 @@ def isotropic(code: int, r2: float) -> float:
     """k as a function of r^2, for the Gaussian and the two Matern kernels."""
     if code == 0:
         return exp(-r2)
+    r2 = min(r2, 1e30)  # infinity times exp(-infinity) is no number
     if code == 3:
         s = sqrt(6.0 * r2)
         return (1.0 + s) * exp(-s)

@@ -8,7 +8,7 @@ import numpy as np
 from pairloom.checks import check_count
 from pairloom.features.base import FeatureMap
 from pairloom.features.kernels import Gaussian, Kernel
-from pairloom.features.scaling import Scaler, fit_scaler
+from pairloom.features.scaling import Scaler
 from pairloom.features.sparse import is_sparse
 from pairloom.typing import Array
 
@@ -69,8 +69,7 @@ class RandomFourier(FeatureMap):
         return n_features * self.n_outputs(n_features) // 2
 
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> FourierState:
-        scaler = fit_scaler(self.scale, n_features, rows)
-        gamma = self.kernel.width(n_features, None if rows is None else scaler.apply(rows))
+        scaler, gamma = self.kernel.fit(self.scale, n_features, rows)
         q = self._frequencies(gamma, n_features, self.n_outputs(n_features) // 2, rng)
         offset = (scaler.shift / scaler.scale) @ q
         # In place: with very many columns the frequencies are all the memory there is.
@@ -84,7 +83,7 @@ class RandomFourier(FeatureMap):
         return cos_sin(self._angles(state, X), state.offset.size)
 
     def _angles(self, state: FourierState, X: Array) -> Array:
-        angles = project(X, state.projection)
+        angles = project(state.scaler.near(X), state.projection)
         if self.scale is not None:
             angles -= state.offset
         return angles

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pairloom.features.fourier import FourierState, RandomFourier, cos_sin
-from pairloom.features.scaling import fit_scaler
 from pairloom.typing import Array
 
 
@@ -67,8 +66,7 @@ class Growing(RandomFourier):
         return min(self.n_components // self.block, max(1, ceil(sqrt(t) * log(t) / self.block)))
 
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> GrowingState:
-        scaler = fit_scaler(self.scale, n_features, rows)
-        gamma = self.kernel.width(n_features, None if rows is None else scaler.apply(rows))
+        scaler, gamma = self.kernel.fit(self.scale, n_features, rows)
         seed = np.asarray(rng.integers(2**63))
         return self.grow(GrowingState(scaler, gamma, np.zeros((n_features, 0)), np.zeros(0), seed), 1)
 

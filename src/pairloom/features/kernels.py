@@ -9,6 +9,7 @@ import numpy as np
 
 from pairloom.checks import check_number
 from pairloom.features.distances import coordinate_sums, squared_distances
+from pairloom.features.scaling import Scaler, Scaling, fit_scaler, smallest_spread
 from pairloom.features.sparse import scale_columns
 from pairloom.typing import Array
 
@@ -47,16 +48,36 @@ class Kernel(ABC):
         # A tuple, so that the part stays hashable.
         object.__setattr__(self, "gamma", gamma.item() if gamma.ndim == 0 else tuple(gamma.tolist()))
 
-    def width(self, n_features: int, rows: Array | None) -> Array:
-        """gamma as a number (0-d), or as an array of length d; ``rows`` may be CSR."""
-        return np.asarray(self.factor * self._plain_width(n_features, rows))
+    def width(self, n_features: int, rows: Any, smallest: float = 0.0) -> Array:
+        """gamma as a number (0-d), or as an array of length d; ``rows`` may be CSR.
 
-    def _plain_width(self, n_features: int, rows: Array | None) -> Array:
+        A typical distance of at most ``smallest`` counts as 0, that of equal rows.
+        """
+        return np.asarray(self.factor * self._plain_width(n_features, rows, smallest))
+
+    def width_of(self, n_features: int, rows: Any, scaler: Scaler) -> Array:
+        """``width`` for rows as they come, which ``scaler`` scales."""
+        if rows is None:
+            return self.width(n_features, None)
+        return self.width(n_features, scaler.apply(rows), smallest_spread(rows))
+
+    @abstractmethod
+    def factors(self, gamma: Array) -> Array:
+        """What scaled columns are multiplied by, so that the kernel has width 1."""
+
+    def fit(self, rule: Scaling, n_features: int, rows: Any) -> tuple[Scaler, Array]:
+        """The scaling and the width for these rows."""
+        scaler = fit_scaler(rule, n_features, rows)
+        gamma = self.width_of(n_features, rows, scaler)
+        known = rows is not None and (rule is not None or self.gamma == "median")
+        return scaler.within(self.factors(gamma)) if known else scaler, gamma
+
+    def _plain_width(self, n_features: int, rows: Any, smallest: float) -> Array:
         if self.gamma == "paper" or (self.gamma == "median" and rows is None):
             return np.asarray(0.5 / n_features)
         if self.gamma == "median":
             distance = self.typical_distance(rows)
-            return np.asarray(1.0 / distance if distance > 0 else 0.5 / n_features)
+            return np.asarray(1.0 / distance if distance > smallest else 0.5 / n_features)
         gamma = np.asarray(self.gamma, dtype=float)
         if gamma.ndim and gamma.size != n_features:
             raise ValueError(f"gamma has {gamma.size} widths, but the rows have {n_features} columns")
@@ -91,6 +112,9 @@ class Isotropic(Kernel):
 
     def typical_distance(self, rows: Any) -> float:
         return median_squared_distance(rows)
+
+    def factors(self, gamma: Array) -> Array:
+        return np.sqrt(gamma)
 
     def frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
         return self.from_normals(gamma, rng.standard_normal((count, n_features + self.two_nu)))
@@ -182,6 +206,9 @@ class Product(Kernel):
     """
 
     isotropic: ClassVar[bool] = False
+
+    def factors(self, gamma: Array) -> Array:
+        return gamma
 
     def __call__(self, gamma: Array, X: Any, Y: Any) -> Array:
         sums = coordinate_sums(scale_columns(X, gamma), scale_columns(Y, gamma), self.term)

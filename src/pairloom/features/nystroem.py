@@ -9,7 +9,7 @@ from pairloom.checks import check_count
 from pairloom.features.base import FeatureMap
 from pairloom.features.fourier import project
 from pairloom.features.kernels import Gaussian, Isotropic, Kernel
-from pairloom.features.scaling import Scaler, fit_scaler
+from pairloom.features.scaling import Scaler
 from pairloom.features.sparse import is_sparse, scale_columns
 from pairloom.typing import Array
 
@@ -99,9 +99,8 @@ class Nystroem(FeatureMap):
         return self.n_landmarks * (n_features + self.n_outputs(n_features))
 
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> NystroemState:
-        scaler = fit_scaler(self.scale, n_features, rows)
-        gamma = self.kernel.width(n_features, None if rows is None else scaler.apply(rows))
-        widths = (np.sqrt(gamma) if isinstance(self.kernel, Isotropic) else gamma) / scaler.scale
+        scaler, gamma = self.kernel.fit(self.scale, n_features, rows)
+        widths = self.kernel.factors(gamma) / scaler.scale
         points = scale_columns(self._first(n_features, rows), widths)
         mixing = inverse_root(self.kernel(ONE, points, points), self.n_outputs(n_features))
         landmarks = np.ascontiguousarray((points.toarray() if is_sparse(points) else points).T)
@@ -131,7 +130,7 @@ class Nystroem(FeatureMap):
 
     def _values(self, state: NystroemState, X: Any) -> Array:
         """k(x, l) of each row and each landmark."""
-        U = scale_columns(X, state.widths)
+        U = scale_columns(state.scaler.near(X), state.widths)
         if isinstance(self.kernel, Isotropic):
             return self.kernel.profile(squared_distances(state, U))
         return self.kernel(ONE, U, np.ascontiguousarray(state.landmarks.T)).astype(state.mixing.dtype)

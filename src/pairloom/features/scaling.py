@@ -1,6 +1,6 @@
 """Scaling of the input columns, fixed on the first rows of the stream."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,12 @@ from pairloom.typing import Array
 Rule = Literal["standard", "wide", "maxabs", "minmax"]
 Scaling = Rule | None
 
+SMALLEST = {"float32": 1e-30, "float64": 1e-150}
+"""Spreads below these count as 0: their inverse or their square may be no number."""
+
+FAR = 1e15
+"""Scaled values beyond this count as this: float32 can still hold their squares, and sums of them."""
+
 
 def check_scaling(scale: Scaling) -> None:
     """Raise unless ``scale`` is None or a known rule."""
@@ -21,10 +27,14 @@ def check_scaling(scale: Scaling) -> None:
 
 @dataclass
 class Scaler:
-    """x -> (x - shift) / scale, column by column."""
+    """x -> (x - shift) / scale, column by column.
+
+    ``reach`` (d,): how far from the shift a value may be; those further away count as that far. Empty: anywhere.
+    """
 
     shift: Array
     scale: Array
+    reach: Array = field(default_factory=lambda: np.zeros(0))
 
     def apply(self, X: Any) -> Any:
         """Scaled rows, a new array.
@@ -32,13 +42,34 @@ class Scaler:
         CSR rows are divided by the scale and stay CSR: taking the shift out would make them dense. It is the same
         for all rows, so no pair, no distance and no order of scores sees it.
         """
+        X = self.near(X)
         if is_sparse(X):
             return scale_columns(X, 1.0 / self.scale)
         return np.ascontiguousarray((X - self.shift) / self.scale)
 
+    def near(self, X: Any) -> Any:
+        """X, dense or CSR, its far values brought within reach: scaled and squared they would be no numbers."""
+        if not self.reach.size:
+            return X
+        if is_sparse(X):
+            X = X.tocsr()
+            reach = self.reach[X.indices]
+            if (np.abs(X.data) <= reach).all():
+                return X
+            X = X.copy()
+            np.clip(X.data, -reach, reach, out=X.data)
+            return X
+        if (np.abs(X - self.shift) <= self.reach).all():
+            return X
+        return np.clip(X, self.shift - self.reach, self.shift + self.reach)
+
+    def within(self, factor: Any) -> "Scaler":
+        """The same, for a map that multiplies the scaled columns by ``factor``."""
+        return replace(self, reach=FAR * self.scale / np.maximum(1.0, factor))
+
 
 def fit_scaler(rule: Scaling, n_features: int, rows: Any) -> Scaler:
-    """The scaler of ``rule`` on ``rows``, dense or CSR; a constant column keeps scale 1.
+    """The scaler of ``rule`` on ``rows``, dense or CSR; a column that is constant, or nearly 0, keeps scale 1.
 
     ``standard``: mean 0, deviation 1. ``wide``: the same, but a column's scale is an eighth of its range at least, so
     that the rare values of a nearly constant column do not end up far from everything. ``maxabs``: into [-1, 1], zero
@@ -57,7 +88,13 @@ def fit_scaler(rule: Scaling, n_features: int, rows: Any) -> Scaler:
         shift, scale = low + (high - low) / 2, (high - low) / 2
     # A constant column has a deviation of rounding errors, not exactly 0.
     flat = (low == high) if rule != "maxabs" else (scale == 0)
-    return Scaler(shift, np.where(flat, 1.0, scale))
+    scaler = Scaler(shift, np.where(flat | (scale < smallest_spread(rows)), 1.0, scale))
+    return scaler.within(1.0)
+
+
+def smallest_spread(rows: Any) -> float:
+    """The least spread that counts, for rows of this dtype."""
+    return SMALLEST[np.dtype(rows.dtype).name]
 
 
 def _statistics(rows: Any) -> tuple[Array, Array, Array, Array]:

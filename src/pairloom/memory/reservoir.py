@@ -76,7 +76,8 @@ class Reservoir(Grouped):
         # Rows that share a place or lose it by chance keep their masses relative to W; only a row too heavy to be
         # left out changes them, and instead of lowering all others it raises the unit.
         state.unit[g] *= max(1.0, (1.0 - 1.0 / self.size) * (total / before))
-        place = int(example.draws[0] * max(total / weight, self.size))
+        # Not a whole number yet: where a row is a tiny part of the total, its place is beyond all whole numbers.
+        place = int(min(example.draws[0] * max(total / weight, self.size), self.size))
         if place < self.size:
             mass = state.unit[g] * max(1.0, self.size * weight / total)
             state.slots.write(g * self.size + place, example, blend=1.0, mass=mass)
@@ -105,6 +106,6 @@ class Reservoir(Grouped):
         growth = np.maximum(1.0, (1.0 - 1.0 / self.size) * (total[full] / before[full]))
         unit[full] = np.cumprod(np.concatenate([unit[:1], growth]))[1:]
         state.seen[g], state.total[g], state.unit[g] = seen[-1], total[-1], unit[-1]
-        place = (draws * np.maximum(total / weight, self.size)).astype(np.int64)
+        place = np.minimum(draws * np.maximum(total / weight, self.size), self.size).astype(np.int64)
         mass = unit * np.maximum(1.0, self.size * weight / total)
         return np.where(full, place, seen - 1), np.where(full, mass, weight)
