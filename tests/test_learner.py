@@ -95,10 +95,11 @@ def test_an_unstable_step_is_cut_and_the_largest_safe_step_is_named(engine, loss
     assert np.abs(model.coef).max() < 1e3
     safe = float(str(caught[0].message).split("so far is ")[1].split(". Lower")[0])
     assert 0.99 * 2 / model.state.tally[WORST] <= safe <= 2 / model.state.tally[WORST]
+    advised = float(str(caught[0].message).split("half of it, ")[1].split(", or scale")[0])
+    assert advised == pytest.approx(safe / 2, rel=1e-5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # A safe step is quiet; the margin is for the other path that the model then takes.
-        replace(start, step=Constant(safe / 2)).partial_fit(X, y)
+        replace(start, step=Constant(advised)).partial_fit(X, y)
 
 
 def test_for_one_pair_and_the_square_loss_the_safe_step_is_exact():

@@ -190,7 +190,10 @@ class OnePass(ABC):
             self._run_and_remember(batch)
 
     def warn_if_unstable(self, stacklevel: int = 3) -> None:
-        """Warn if steps were cut or skipped, once, and again when the largest safe step has halved."""
+        """Warn if steps were cut or skipped, once, and again when the largest safe step has halved.
+
+        The advice is half of it: a shorter step takes another path, on which the curvature may be larger.
+        """
         state = self.state
         if state is None or (self.kept is not None and self.kept.count < SETTLED_ROWS):
             return
@@ -204,7 +207,7 @@ class OnePass(ABC):
             safe = _round_down(self.step.eta * reference.STABLE / state.tally[WORST])
             trouble = (
                 f"eta={self.step.eta:g} is too long a step for these rows and was cut where it would have diverged; "
-                f"the largest safe step so far is {safe:g}. Lower eta{scaling}."
+                f"the largest safe step so far is {safe:g}. Lower eta to half of it, {0.5 * safe:g}{scaling}."
             )
         else:
             return
