@@ -231,6 +231,34 @@ def test_engines_agree_on_random_options_where_features_grow(dtype):
         assert_agree(random_config({**OPTIONS, "features": ["growing"]}, rng, valid), dtype)
 
 
+def test_where_steps_are_cut_row_after_row_the_specification_is_no_closer_to_itself():
+    """Linear features and the whole history, 467 of 499 steps cut: one unit in the last place of the rows is enough."""
+    X, y = make_stream("duplicates", 500, 5, seed=7)
+    X = X.astype(np.float32)
+    up = np.random.default_rng(0).random(X.shape) < 0.5
+    shaken = np.nextafter(X, np.where(up, np.inf, -np.inf).astype(np.float32))
+    learner = Learner(
+        Identity(),
+        memory=WholeHistory(600),
+        step=Constant(0.2),
+        penalty=ElasticNet(1e-3, l1=0.05),
+        average="poly",
+        seed=3,
+        engine="fused",
+    )
+    reference = replace(learner, engine="reference")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StabilityWarning)
+        truth = reference.partial_fit(X, y).state.recent.scores
+        moved = replace(learner, engine="reference").partial_fit(shaken, y).state.recent.scores
+        ours = replace(learner).partial_fit(X, y).state.recent.scores
+        short = replace(learner, step=Constant(1e-3))
+        truth_short = replace(short, engine="reference").partial_fit(X, y).state.recent.scores
+    assert not close(moved, truth, 1e-2)
+    assert np.abs(ours - truth).max() <= 10 * np.abs(moved - truth).max()
+    assert close(short.partial_fit(X, y).state.recent.scores, truth_short, 1e-6)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("seed", range(10))
