@@ -4,20 +4,19 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import roc_curve
-from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from pairloom.calibration import next_calibration_row, platt
 from pairloom.face import Face
-from pairloom.labels import Labels, learn_labels
+from pairloom.labels import Labels, check_no_gaps, declared_classes, learn_labels
 from pairloom.onepass import OnePass
 from pairloom.pairs import query_code
-from pairloom.randomness import seed_of
+from pairloom.randomness import next_seed, seed_of
 from pairloom.state import Batch
 from pairloom.typing import Array
 from pairloom.validation import check_weight, positive_weight
@@ -42,6 +41,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
     pos_label: Any
     calibration_: list[tuple[float, float]]
     _labels: Labels
+    _declared: Array | None = None
 
     @abstractmethod
     def _make_learner(self, n_classes: int, seed: int | None) -> OnePass:
@@ -75,24 +75,23 @@ class PairwiseClassifier(ClassifierMixin, Face):
             return self
         if code is None:
             code = self._learn_new_label(x, row, y)
-        self.learner_.check_room(1)
+        else:
+            self.learner_.check_room(1)
         batch = Batch(row, np.array([code]), weight, query_code(None))
         return self._learn_rows(batch, stacklevel=4)
 
     def score_one(self, x: Any) -> float:
-        """Log-odds of ``pos_label`` (by default ``classes_[1]``) for one row; 0 before anything was learned."""
+        """Log-odds of the positive class, ``pos_label_``, for one row; 0 before anything was learned."""
         if not self._started:
             return 0.0
-        decision = self._decide(self._row(x))[0]
-        if decision.ndim:
-            if self.pos_label is None:
-                raise ValueError("with more than two classes, score_one speaks for pos_label: set it")
-            return float(decision[self._labels.classes.tolist().index(self.pos_label)])
-        return (
-            -float(decision)
-            if self.pos_label is not None and self.pos_label == self._labels.classes[0]
-            else float(decision)
-        )
+        return float(self._for_positive(self._decide(self._row(x)))[0])
+
+    def score_many(self, X: Any) -> Array:
+        """Log-odds of the positive class, ``pos_label_``, for each row: the higher, the more likely it is positive.
+
+        ``decision_function`` speaks for ``classes_[1]``, as scikit-learn wants it, whatever ``pos_label`` is.
+        """
+        return self._for_positive(self._decide(self._rows_to_score(X)))
 
     def predict_proba_one(self, x: Any) -> dict[Any, float]:
         """Probability of each class for one row; empty before anything was learned."""
@@ -101,7 +100,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         return dict(zip(self._labels.classes.tolist(), self._probabilities(self._row(x))[0].tolist(), strict=True))
 
     def decision_function(self, X: Any) -> Array:
-        """Log-odds of ``classes_[1]``, or of each class against the rest."""
+        """Log-odds of ``classes_[1]``, or of each class against the rest; see ``score_many`` for the positive class."""
         return self._decide(self._rows_to_score(X))
 
     def predict_proba(self, X: Any) -> Array:
@@ -119,6 +118,13 @@ class PairwiseClassifier(ClassifierMixin, Face):
         """The labels known so far, in order."""
         check_is_fitted(self)
         return self._labels.classes
+
+    @property
+    def pos_label_(self) -> Any:
+        """The positive class, for which ``score_many`` and ``score_one`` speak: ``pos_label``, or ``classes_[1]``."""
+        if self.pos_label is None and len(self.classes_) != 2:
+            raise AttributeError(f"the classes are {self.classes_.tolist()}: set pos_label to name the positive one")
+        return self.classes_[1].item() if self.pos_label is None else self.pos_label
 
     @property
     def coef_(self) -> Array:
@@ -156,12 +162,16 @@ class PairwiseClassifier(ClassifierMixin, Face):
         if keep is not None:
             rows, y, weight = rows[keep], y[keep], weight[keep]
         if len(y) == 0:
+            if classes is not None:
+                self._declare(classes, first=first)
             return self
         labels = self._labels if known else self._labels_after(y, classes, first=first, whole=whole)
         learner = self._start_learner(labels, rows.shape[1]) if first else self.learner_
         batch = learner.check_batch(rows, labels.encode(y), weight)
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
+            self._declared = None
+            seed_of(self.random_state)
         self._labels, self.learner_ = labels, learner
         if self.card.scheme == "offline":
             learner.prepare(batch)
@@ -172,7 +182,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
+        check_no_gaps(y)
         check_classification_targets(y)
         return np.asarray(y)
 
@@ -183,24 +193,35 @@ class PairwiseClassifier(ClassifierMixin, Face):
             raise ValueError(f"y must be one label, got {y!r}")
         target = self._check_targets([y])
         labels = self._labels_after(target, None, first=first, whole=False)
+        learner = self._start_learner(labels, row.shape[1]) if first else self.learner_
+        learner.check_room(1)
         if first:
-            self.learner_ = self._start_learner(labels, row.shape[1])
             self._remember_columns(x, row.shape[1])
-        self._labels = labels
+            self._declared = None
+            seed_of(self.random_state)
+        self._labels, self.learner_ = labels, learner
         return float(labels.encode(target)[0])
+
+    def _declare(self, classes: Any, *, first: bool) -> None:
+        """Remember what ``classes=`` said along with rows that all have weight 0."""
+        if first:
+            self._declared = declared_classes(classes)
+        else:
+            learn_labels(self._labels, self._labels.classes[:0], classes, whole=False)
 
     def _start_learner(self, labels: Labels, n_features: int) -> OnePass:
         """A learner with its state made, so that parts that do not fit have raised."""
-        learner = self._make_learner(max(2, len(labels.classes)), seed_of(self.random_state))
+        learner = self._make_learner(max(2, len(labels.classes)), next_seed(self.random_state))
         learner.start(n_features)
         return learner
 
     def _labels_after(self, y: Array, classes: Any, *, first: bool, whole: bool) -> Labels:
         """The labels known after a batch."""
-        labels = learn_labels(None if first else self._labels, y, classes, whole=whole)
-        if self.pos_label is not None and len(labels.classes) > 1 and self.pos_label not in labels.codes:
-            raise ValueError(f"pos_label={self.pos_label!r} is not one of the classes {labels.classes.tolist()}")
-        return labels
+        declared = None if whole or not first else self._declared
+        if declared is not None and classes is not None and set(declared_classes(classes)) != set(declared):
+            raise ValueError(f"classes={list(classes)}, but an earlier call named {declared.tolist()}")
+        classes = declared if classes is None else classes
+        return learn_labels(None if first else self._labels, y, classes, self.pos_label, whole=whole)
 
     def _learn_rows(self, batch: Batch, *, stacklevel: int) -> Self:
         """Learn valid rows; fit the calibration anew at the rows where it is due."""
@@ -234,10 +255,21 @@ class PairwiseClassifier(ClassifierMixin, Face):
         ((a, b),) = self.calibration_
         return np.asarray(self._labels.sign * (a * scores.reshape(len(scores)) + b))
 
+    def _for_positive(self, decisions: Array) -> Array:
+        """What ``_decide`` says, for the positive class alone."""
+        if len(self._labels.classes) < 2:
+            return decisions
+        if decisions.ndim == 1:
+            return -decisions if self.pos_label_ == self._labels.classes[0] else decisions
+        return np.asarray(decisions[:, self._labels.classes.tolist().index(self.pos_label_)])
+
     def _probabilities(self, rows: Any) -> Array:
         if len(self._labels.classes) < 2:
             return np.ones((rows.shape[0], 1))
-        p = expit(self._decide(rows))
-        if p.ndim == 1:
+        decisions = self._decide(rows)
+        if decisions.ndim == 1:
+            p = expit(decisions)
             return np.column_stack([1.0 - p, p])
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+        # By logarithms: far away all sigmoids may be 0.
+        p = log_expit(decisions)
+        return np.asarray(softmax(p, axis=1))

@@ -1,5 +1,6 @@
 """Class labels on a stream: which there are, and how the learner codes them."""
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,25 +54,22 @@ class Labels:
         return np.asarray(y != self.first, dtype=float)
 
 
-def learn_labels(known: Labels | None, y: Array, classes: Any, *, whole: bool) -> Labels:
+def learn_labels(known: Labels | None, y: Array, classes: Any, pos_label: Any = None, *, whole: bool) -> Labels:
     """The labels after a batch; raises if it brings one too many, or one that ``classes`` does not name.
 
     ``whole``: the batch is all there is, and its labels are the classes; else, without ``classes``, the first two.
+    ``pos_label``, if it is given, is one of them.
     """
     present = _unique("y", y)
     if classes is not None:
-        declared = _unique("classes", np.asarray(classes))
-        if len(declared) < 2:
-            raise ValueError(f"classes= must name at least two labels; got {declared.tolist()}")
-        if known is not None and not set(known.classes.tolist()) <= set(declared.tolist()):
-            seen = known.classes.tolist()
-            raise ValueError(f"classes={declared.tolist()} does not contain the labels known so far, {seen}")
+        declared = declared_classes(classes)
+        _check_unchanged(known, declared)
     elif known is not None and len(known.classes) > 1:
         declared = known.classes
-    elif whole:
-        declared = present
     else:
-        declared = _first_two(known, y, present)
+        declared = present if whole else _first_two(known, y, present)
+        if len(declared) == 1 and pos_label is not None and pos_label not in declared.tolist():
+            declared = _unique("pos_label and y", np.asarray([*declared.tolist(), pos_label], dtype=object))
     allowed = set(declared.tolist())
     if not set(present.tolist()) <= allowed:
         row, label = next((i, label) for i, label in enumerate(y.tolist()) if label not in allowed)
@@ -79,9 +77,51 @@ def learn_labels(known: Labels | None, y: Array, classes: Any, *, whole: bool) -
             f"label {label!r} at row {row} is not one of {declared.tolist()}, the classes of this model; "
             "name all labels with classes= in the first call of partial_fit"
         )
+    if pos_label is not None and len(declared) > 1 and pos_label not in allowed:
+        raise ValueError(f"pos_label={pos_label!r} is not one of the classes {declared.tolist()}")
     if known is not None and len(known.classes) == len(declared):
         return known
     return Labels(declared, y[:1].tolist()[0] if known is None else known.first)
+
+
+def declared_classes(classes: Any) -> Array:
+    """The labels that ``classes=`` names: an array, a list or a set."""
+    declared = _unique("classes", np.asarray(list(classes) if isinstance(classes, Set) else classes))
+    if len(declared) < 2:
+        raise ValueError(f"classes= must name at least two labels; got {declared.tolist()}")
+    return declared
+
+
+def _check_unchanged(known: Labels | None, declared: Array) -> None:
+    """Raise if ``classes=`` says something else than it did, or than the first labels did."""
+    if known is None:
+        return
+    now, before = set(declared.tolist()), known.classes.tolist()
+    if len(before) > 1 and now != set(before):
+        raise ValueError(
+            f"classes={declared.tolist()}, but this model has the classes {before}: they cannot change. Fit a new model"
+        )
+    if not set(before) <= now:
+        raise ValueError(f"classes={declared.tolist()} does not contain the label known so far, {before[0]!r}")
+    if len(now) > 2:
+        raise ValueError(
+            f"classes={declared.tolist()} names {len(now)} labels, but this model began with two: name them all in the "
+            "first call of partial_fit. Fit a new model"
+        )
+
+
+def check_no_gaps(y: Array) -> None:
+    """Raise ValueError naming the first row whose label is missing or infinite."""
+    if y.dtype.kind == "f":
+        strange = np.flatnonzero(~np.isfinite(y))
+    elif y.dtype.kind == "O":
+        strange = np.flatnonzero([label is None or label != label or label in (np.inf, -np.inf) for label in y])
+    else:
+        return
+    if strange.size:
+        label = y[strange[0]]
+        what = "infinity or a value too large for dtype('float64')" if label in (np.inf, -np.inf) else "NaN"
+        raise ValueError(f"Input y contains {'None' if label is None else what}. It is at row {strange[0]}")
 
 
 def _first_two(known: Labels | None, y: Array, present: Array) -> Array:
@@ -100,8 +140,10 @@ def _first_two(known: Labels | None, y: Array, present: Array) -> Array:
 
 
 def _unique(name: str, values: Array) -> Array:
-    """Sorted distinct labels, all of them numbers or all of them text."""
+    """Sorted distinct labels, all of them numbers or all of them text, of one dtype whatever held them."""
     try:
-        return np.unique(values)
+        found = np.unique(values)
     except TypeError:
         raise ValueError(f"{name} mixes labels that cannot be ordered, such as text and numbers") from None
+    plain = found.dtype.kind in "biufUS" or all(isinstance(label, (str, int, float)) for label in found.tolist())
+    return np.array(found.tolist()) if plain and len(found) else found

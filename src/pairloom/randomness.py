@@ -1,5 +1,6 @@
 """Seeds: one number from whatever users pass as random_state, never from the global generator."""
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,11 @@ def seed_of(random_state: Any) -> int | None:
     raise ValueError(
         f"random_state must be None, a whole number >= 0, a Generator or a RandomState; got {random_state!r}"
     )
+
+
+def next_seed(random_state: Any) -> int | None:
+    """What ``seed_of`` will give; a generator does not advance."""
+    return seed_of(deepcopy(random_state))
 
 
 def generator(seed: int) -> np.random.Generator:

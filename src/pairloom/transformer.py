@@ -12,7 +12,7 @@ from pairloom.checks import check_choice
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.features.growing import refuse_growing
 from pairloom.onepass import Dtype
-from pairloom.randomness import fresh_seed, generator, seed_of
+from pairloom.randomness import fresh_seed, generator, next_seed, seed_of
 from pairloom.state import cast
 from pairloom.typing import Array
 from pairloom.validation import checked_rows
@@ -63,10 +63,11 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         refuse_growing(features, "FeatureTransformer")
         check_choice("dtype", self.dtype, Dtype)
         rows = checked_rows(X, self.dtype, partial(check_array, estimator=self))
-        seed = seed_of(self.random_state)
+        seed = next_seed(self.random_state)
         state = features.fix(rows.shape[1], rows, generator(fresh_seed() if seed is None else seed))
         # Nothing is changed before all that may raise is done.
         validate_data(self, X, skip_check_array=True)
+        seed_of(self.random_state)
         self._features, self.state_ = features, cast(state, np.float64, self.dtype)
         return self
 

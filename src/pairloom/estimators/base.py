@@ -18,7 +18,7 @@ from pairloom.losses import Loss
 from pairloom.memory import Memory, WholeHistory, Window
 from pairloom.onepass import Engine
 from pairloom.pairs import Pairs, query_code, query_codes
-from pairloom.randomness import seed_of
+from pairloom.randomness import next_seed, seed_of
 from pairloom.steps import L2, Average, Constant
 from pairloom.typing import Array
 from pairloom.validation import check_weight, positive_weight
@@ -82,6 +82,7 @@ class PairwiseEstimator(Face):
         batch = learner.check_batch(row, label, weight, query)
         if not self._started:
             self._remember_columns(x, row.shape[1])
+            seed_of(self.random_state)
             self.learner_ = learner
         learner.learn(batch)
         learner.warn_if_unstable(stacklevel=3)
@@ -139,6 +140,7 @@ class PairwiseEstimator(Face):
         batch = learner.check_batch(rows, labels, weight, query)
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
+            seed_of(self.random_state)
             self.learner_ = learner
         learner.learn(batch)
         learner.warn_if_unstable(stacklevel=4)
@@ -156,7 +158,7 @@ class PairwiseEstimator(Face):
             penalty=L2(self.alpha, "proximal"),
             average=self.average,
             dtype=self.dtype,
-            seed=seed_of(self.random_state),
+            seed=next_seed(self.random_state),
             engine=self.engine,
         )
         learner.start(n_features)
