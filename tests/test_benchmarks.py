@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from tests.generic import forms
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 
@@ -48,3 +51,31 @@ def test_accuracy_goes_on_where_it_stopped(monkeypatch, tmp_path):
     assert made.auc == pytest.approx(sum(aucs) / 3)
     resumed.forget("logistic", {"toy"})
     assert Records(tmp_path / "accuracy.json").all == {}
+
+
+def test_same_bits_names_what_differs_by_one_bit(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(FOLDER)
+    from same_bits import Found, compare, digest
+
+    def found(failed=(), **arrays):
+        return Found({k: digest(a) for k, a in arrays.items()}, dict.fromkeys(arrays, "kind"), dict(failed), arrays)
+
+    a, b = np.array([1.0, -2.0]), np.array([0.0])
+    assert compare(found(a=a, b=b), found(a=a.copy(), b=b.copy())) == 0
+    assert "2 cases, all the same" in capsys.readouterr().out
+    assert compare(found(a=a, b=b), found(a=np.nextafter(a, 3), b=-b, c=b)) == 3  # the bits of -0.0 are others
+    said = capsys.readouterr().out
+    assert "2.2e-16" in said
+    assert "in one only" in said
+    assert compare(found(a=a), found([("b", "no room")], a=a)) == 1
+    assert "no room" in capsys.readouterr().out
+
+
+def test_same_bits_has_every_published_form(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    from bits.cases import cases
+
+    made = cases(toy=False)
+    assert {case.name for case in made if case.kind == "estimators"} == set(forms())
+    names = [f"{case.name}: {case.setting}" for case in made]
+    assert len(set(names)) == len(names)

@@ -1,0 +1,1 @@
+"""The cases of ``benchmarks/same_bits.py``: models, and the streams that they learn."""
