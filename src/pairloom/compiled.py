@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from math import factorial
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
@@ -20,6 +21,8 @@ import numpy as np
 from pairloom.typing import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+CONFIG: Any = numba.config
 
 PACKAGE = Path(__file__).parent
 
@@ -40,7 +43,8 @@ def _source_hash() -> str:
 
 def _cache_folder() -> str:
     """A writable folder for today's machine code; "" if there is none, and every process compiles for itself."""
-    name = f"pairloom-{_source_hash()}"
+    # Numba's own key does not say whether machine code checks its indices.
+    name = f"pairloom-{_source_hash()}" + ("-checked" if CONFIG.BOUNDSCHECK else "")
     asked = os.environ.get("NUMBA_CACHE_DIR")
     homes = [Path(asked)] if asked else [PACKAGE / "__pycache__", Path.home() / ".cache" / "pairloom"]
     for home in homes:
@@ -66,14 +70,30 @@ def compiled(function: F) -> F:
 
     The same machine code on the same numbers gives the same bits.
     """
-    config: Any = numba.config
-    saved, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
+    saved, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, _FOLDER
     try:
         njit: Any = numba.njit(cache=bool(_FOLDER), fastmath=FAST, error_model="numpy", nogil=True)
         made: F = njit(function)
     finally:
-        config.CACHE_DIR = saved
+        CONFIG.CACHE_DIR = saved
     return made
+
+
+def relinked(function: Any, swaps: dict[Any, Any]) -> Any:
+    """A compiled ``function``, calling others in place of some: compiled anew, for this process alone.
+
+    ``swaps``: compiled functions and what takes their place; those that call them, at whatever depth, are added.
+    """
+    if function not in swaps:
+        source = function.py_func
+        called = {name: source.__globals__[name] for name in source.__code__.co_names if name in source.__globals__}
+        new = {name: relinked(one, swaps) for name, one in called.items() if hasattr(one, "py_func")}
+        changed = {name: one for name, one in new.items() if one is not called[name]}
+        swaps[function] = function
+        if changed:
+            copy = FunctionType(source.__code__, {**source.__globals__, **changed}, source.__name__)
+            swaps[function] = numba.njit(fastmath=FAST, error_model="numpy", nogil=True)(copy)
+    return swaps[function]
 
 
 @compiled

@@ -8,6 +8,7 @@ import numpy as np
 
 from pairloom.compiled import compiled, dot
 from pairloom.engines.fused import BLOCK_BYTES
+from pairloom.engines.reference import HEAVY
 from pairloom.features import Gaussian, Identity, Kernel, Linear
 from pairloom.features.exact import kernel_row
 from pairloom.features.sparse import is_sparse
@@ -152,9 +153,10 @@ class Expansion(OnePass):
     def _block(self, state: State, batch: Batch) -> Block:
         n = len(batch)
         t = np.arange(state.t + 1, state.t + n + 1)
+        eta = self.step.at(t) * np.minimum(batch.weight, HEAVY)
         state.t += n
         return Block(
-            self._inputs(state, batch.X), self.pairs.signs(batch.y), batch.weight, self.step.at(t) * batch.weight,
+            self._inputs(state, batch.X), self.pairs.signs(batch.y), batch.weight, eta,
             state.rng.random((n, self.draws)), np.empty((n, len(self.pairs.models))),
         )  # fmt: skip
 

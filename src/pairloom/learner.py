@@ -9,10 +9,10 @@ import numpy as np
 from pairloom.engines import fused, reference, sparse
 from pairloom.features import FeatureMap, Growing, RandomFourier
 from pairloom.features.sparse import is_sparse
-from pairloom.losses import Hinge, Loss, Square
+from pairloom.losses import Hinge, Loss, Residual, Square
 from pairloom.memory import Memory, MemoryState, Strata
 from pairloom.onepass import OnePass
-from pairloom.pairs import ClassDifference, Difference, OppositeClass
+from pairloom.pairs import OppositeClass
 from pairloom.state import Batch, State, cast
 from pairloom.steps import L2, Penalty
 from pairloom.typing import Array
@@ -67,7 +67,7 @@ class Learner(OnePass):
                 "have no classes: use a memory that mixes them, such as Latest('previous') or "
                 "Strata(by='joint', normalization='history')"
             )
-        if isinstance(self.pairs, (Difference, ClassDifference)) and not isinstance(self.loss, Square):
+        if self.pairs.exact and not isinstance(self.loss, Square):
             raise ValueError(f"{type(self.pairs).__name__} pairs ask for an exact difference: use loss=Square()")
         if self.memory.weighting == "sum" and type(self.pairs) is not OppositeClass:
             raise ValueError("normalization='sum' counts the rows of the other class: use pairs=OppositeClass()")
@@ -83,6 +83,11 @@ class Learner(OnePass):
     @property
     def needs_data(self) -> bool:
         return self.features.needs_data or self.memory.needs_data
+
+    @property
+    def pair_loss(self) -> Loss:
+        """The loss as a function of the margins that the pairs have."""
+        return Residual() if self.pairs.exact else self.loss
 
     def check_room(self, n: int) -> None:
         """Raise ValueError unless the memory can take ``n`` more rows."""

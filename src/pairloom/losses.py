@@ -3,18 +3,23 @@
 A pair with score difference delta and sign a has margin m = a * delta; it is ranked rightly when m > 0.
 Each loss is written twice: as a NumPy class (the specification) and as one line of the compiled ``loss_value`` and
 ``loss_slope``. To add a loss, add both here; nothing else changes. ``loss_terms`` is for many margins at once, and may
-have a faster way for a loss.
+have a faster way for a loss. A loss from outside the package brings its compiled half along (``Loss.scalars``).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import exp, inf, log1p
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numba
 import numpy as np
 
-from pairloom.compiled import compiled, exp_minus, log_one_plus
+from pairloom.compiled import compiled, exp_minus, log_one_plus, relinked
 from pairloom.typing import Array
+
+Scalar = Callable[[float], float]
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,18 @@ class Loss(ABC):
     """
 
     name: ClassVar[str]
-    code: ClassVar[int]
+    code: ClassVar[int] = -1
+    """In the compiled functions below; losses from outside have none."""
     smoothness: ClassVar[float]
+
+    def scalars(self) -> tuple[Scalar, Scalar] | None:
+        """l(m) and l'(m) of one number, for Numba to compile; None: there are none, and the reference engine learns."""
+        return None
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled engines take this loss."""
+        return type(self) in BUILT_IN or self.scalars() is not None
 
     @abstractmethod
     def value(self, margin: Array) -> Array:
@@ -103,7 +118,37 @@ class Logistic(Loss):
         return np.where(np.greater(margin, 0.0), -e / (1.0 + e), -1.0 / (1.0 + e))
 
 
+@dataclass(frozen=True)
+class Residual(Loss):
+    """m^2: the square loss of pairs whose margin is an error, and right where it is 0 (``Pairs.exact``)."""
+
+    name = "residual"
+    code = 4
+    smoothness = 2.0
+
+    def value(self, margin: Array) -> Array:
+        return np.square(margin)
+
+    def derivative(self, margin: Array) -> Array:
+        return np.asarray(2.0 * margin)
+
+
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Square(), Hinge(), SquaredHinge(), Logistic())}
+
+BUILT_IN = frozenset({*map(type, LOSSES.values()), Residual})
+"""Losses that the compiled functions know. Not their subclasses, which may say something else."""
+
+
+@cache
+def with_loss(function: Any, loss: Loss) -> Any:
+    """A compiled ``function`` that calls ``loss_value`` or ``loss_slope``, fit for this loss."""
+    if type(loss) in BUILT_IN:
+        return function
+    scalars = loss.scalars()
+    assert scalars is not None
+    value, slope = map(numba.njit, scalars)
+    outside = {loss_value: numba.njit(lambda code, m: value(m)), loss_slope: numba.njit(lambda code, m: slope(m))}
+    return relinked(function, outside)
 
 
 @compiled
@@ -116,6 +161,8 @@ def loss_value(code: int, m: float) -> float:
     if code == 2:
         gap = max(0.0, 1.0 - m)
         return gap * gap
+    if code == 4:
+        return m * m
     return max(0.0, -m) + log1p(exp(-abs(m)))
 
 
@@ -128,6 +175,8 @@ def loss_slope(code: int, m: float) -> float:
         return -1.0 if m < 1.0 else 0.0
     if code == 2:
         return -2.0 * max(0.0, 1.0 - m)
+    if code == 4:
+        return 2.0 * m
     e = exp(-abs(m))
     return -e / (1.0 + e) if m > 0.0 else -1.0 / (1.0 + e)
 

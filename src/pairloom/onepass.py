@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from math import floor, log10
 from typing import Any, ClassVar, Literal, Self
 
@@ -14,6 +14,7 @@ from pairloom.engines import reference, sparse
 from pairloom.features import FeatureMap, Identity
 from pairloom.features.growing import refuse_growing
 from pairloom.features.sparse import is_sparse
+from pairloom.losses import Loss
 from pairloom.pairs import OppositeClass, Pairs, query_codes
 from pairloom.randomness import fresh_seed, generator
 from pairloom.state import CUT, SKIPPED, WORST, Batch, Kept, Recent, State, cast
@@ -68,6 +69,8 @@ class OnePass(ABC):
         check_choice("average", self.average, Average)
         check_choice("dtype", self.dtype, Dtype)
         check_choice("engine", self.engine, Engine)
+        if self.engine != "reference":
+            refuse_uncompiled(self)
         if self.seed is None:
             self.seed = fresh_seed()
 
@@ -252,6 +255,19 @@ class OnePass(ABC):
     def _run_and_remember(self, batch: Batch) -> None:
         assert self.state is not None
         self.state.recent.add(self._run(batch), batch)
+
+
+def refuse_uncompiled(parts: Any) -> None:
+    """Raise ValueError if any of a dataclass of parts is one that compiled engines do not know."""
+    for f in fields(parts):
+        part = getattr(parts, f.name, None)
+        if not getattr(part, "is_compiled", True):
+            raise ValueError(
+                f"{f.name}={part!r} has no compiled form: use engine='reference', which takes any part"
+                + (", or give the loss one (Loss.scalars)" if isinstance(part, Loss) else "")
+            )
+        if f.name == "rule":
+            refuse_uncompiled(part)
 
 
 def _next_replay(row: int, last: int) -> int:

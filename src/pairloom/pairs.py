@@ -24,6 +24,13 @@ class Pairs(ABC):
     """A rule that says how two labels make a pair."""
 
     code: ClassVar[int]
+    exact: ClassVar[bool] = False
+    """Whether score differences should be met exactly: the margin is then an error, and right where it is 0."""
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled engines know this rule. Not its subclasses, which may say something else."""
+        return type(self) in BUILT_IN
 
     @property
     def models(self) -> Array:
@@ -96,19 +103,20 @@ class OppositeClass(Pairs):
 class ClassDifference(OppositeClass):
     """All pairs, also of one class; the scores should differ as the targets t do: +1 for the class of a model, -1 else.
 
-    a = 1 and b = 1 - (t - t'), so that (1 - m)^2 is the squared error of the difference.
+    a = 1 and b = -(t - t'), so that the margin is the error of the difference.
 
     >>> ClassDifference().offset(1.0, np.array([0.0, 1.0]), model=1.0)
-    array([-1.,  1.])
+    array([-2., -0.])
     """
 
     code = 3
+    exact = True
 
     def sign(self, y: float, partners: Array, model: float) -> Array:
         return np.ones(len(partners))
 
     def offset(self, y: float, partners: Array, model: float) -> Array:
-        return 1.0 - 2.0 * super().sign(y, partners, model)
+        return -2.0 * super().sign(y, partners, model)
 
 
 @dataclass(frozen=True)
@@ -132,13 +140,14 @@ class Order(Pairs):
 class Difference(Pairs):
     """All pairs; the scores should differ as the labels do: with the square loss, (delta - (y - y'))^2.
 
-    a = 1 and b = 1 - (y - y'), so that (1 - m)^2 is the squared error of the difference.
+    a = 1 and b = -(y - y'), so that the margin is the error of the difference.
 
     >>> Difference().offset(3.0, np.array([1.0]), model=0.0)
-    array([-1.])
+    array([-2.])
     """
 
     code = 2
+    exact = True
 
     def encode(self, y: Array) -> Array:
         return check_real(y)
@@ -147,7 +156,11 @@ class Difference(Pairs):
         return np.ones(len(partners))
 
     def offset(self, y: float, partners: Array, model: float) -> Array:
-        return 1.0 - (y - partners)
+        return -(y - partners)
+
+
+BUILT_IN = frozenset({OppositeClass, ClassDifference, Order, Difference})
+"""Rules that the compiled functions know."""
 
 
 def check_real(y: Array) -> Array:
@@ -172,8 +185,8 @@ def pair_sign(code: int, y: float, partner: float, model: float) -> float:
 def pair_offset(code: int, y: float, partner: float, model: float) -> float:
     """b of one pair, for the rule with this code."""
     if code == 2:
-        return 1.0 - (y - partner)
-    return 1.0 - 2.0 * pair_sign(0, y, partner, model) if code == 3 else 0.0
+        return partner - y
+    return -2.0 * pair_sign(0, y, partner, model) if code == 3 else 0.0
 
 
 def query_codes(groups: Any, n: int) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairloom.engines.fused import BLOCK_BYTES
-from pairloom.engines.reference import limited
+from pairloom.engines.reference import HEAVY, limited
 from pairloom.engines.sparse import Rows, center_of, csr
 from pairloom.engines.sparse_kernels import SIGMA, SQUARE, A, B
 from pairloom.features import Identity
@@ -171,7 +171,7 @@ class RuleLearner(OnePass):
     def _block(self, state: State, batch: Batch, Z: Any) -> Block:
         n = len(batch)
         t = np.arange(state.t + 1, state.t + n + 1)
-        eta = self.step.at(t) * batch.weight
+        eta = self.step.at(t) * np.minimum(batch.weight, HEAVY)
         keep, rate, threshold = self.penalty.at(eta)
         rho = self.rule.rates(state, self.average, t, eta)
         state.t += n

@@ -31,6 +31,7 @@ from pairloom.engines.blocked_runs import OTHER, learn_models
 from pairloom.engines.blocked_steps import Models
 from pairloom.engines.lanes import Tile
 from pairloom.features.sparse import is_sparse
+from pairloom.losses import with_loss
 from pairloom.state import Batch, State
 from pairloom.typing import Array
 
@@ -90,7 +91,9 @@ def learn_tile(state: GridState, tile: Tile, block: Block, partners: Partners) -
     where = slice(tile.start, tile.stop)
     w, w_bar, frozen = state.w[where], state.w_bar[where], state.frozen[where]
     models = start_models(state, tile, block)
-    learn_models(block.gram, block.first_row, block.batch.weight, tuple(block.events), tuple(partners), tuple(models))
+    with_loss(learn_models, tile.loss)(
+        block.gram, block.first_row, block.batch.weight, tuple(block.events), tuple(partners), tuple(models)
+    )
     new = multiply_out(block, models.coef, models.sigma, [(models.head * models.sigma, w)])
     good = (frozen == 0) & in_range(new) & in_range(models.scores.T)
     if tile.averaging:

@@ -11,7 +11,7 @@ import numpy as np
 from pairloom.compiled import compiled
 from pairloom.engines.atoms import Partners
 from pairloom.engines.fused import SKIP, SPLIT, safe_length
-from pairloom.engines.reference import LONGEST, STABLE
+from pairloom.engines.reference import LONGEST, PARTS, STABLE
 from pairloom.losses import loss_terms
 from pairloom.state import LOSS, PAIRS, STEPS, WORST
 from pairloom.typing import Array
@@ -163,7 +163,7 @@ def choose_careful_lengths(weight: float, m: int, models: Models, run: Run) -> i
         run.split[g] = length[g] == SPLIT
         if run.split[g]:
             length[g] = SKIP
-            parts = int(np.ceil(weight))
+            parts = int(min(np.ceil(weight), PARTS))
         if length[g] != SKIP:
             count_step(tally, g, weight, m, loss[g])
     return parts
@@ -173,11 +173,12 @@ def choose_careful_lengths(weight: float, m: int, models: Models, run: Run) -> i
 def choose_parts(weight: float, m: int, models: Models, run: Run, i: int, part: int) -> None:
     """The length of one part of the step, of the models that split it."""
     steps, tally, keep, length, split, loss = models.steps, models.tally, run.keep, run.length, run.split, run.loss
+    counts = np.zeros_like(tally) if weight > PARTS - 1 else tally
     for g in range(len(split)):
         keep[g], length[g] = steps[2, i, g], SKIP
         if split[g]:
             length[g] = safe_length(
-                float(loss[g]), float(run.square[g]), keep[g], steps[3, i, g], models.smooth, False, tally[:, g]
+                float(loss[g]), float(run.square[g]), keep[g], steps[3, i, g], models.smooth, False, counts[:, g]
             )  # fmt: skip
             split[g] = length[g] != SKIP
         if split[g] and part == 0:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairloom.compiled import add_rows, compiled, dot, dots, move
-from pairloom.engines.reference import LONGEST, STABLE
-from pairloom.losses import loss_slope, loss_value
+from pairloom.engines.reference import HEAVY, LONGEST, PARTS, STABLE
+from pairloom.losses import loss_slope, loss_value, with_loss
 from pairloom.memory import Plan
 from pairloom.pairs import pair_offset, pair_sign
 from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
@@ -52,10 +52,10 @@ def learn_block(learner: "Learner", state: State, Z: Array, batch: Batch, plan: 
     memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
     t = np.arange(state.t + 1, state.t + n + 1)
     scores = np.empty((n, len(state.w)))
-    learn(
+    with_loss(learn, learner.pair_loss)(
         Z, batch.y, batch.weight, batch.query, step_table(learner, t, batch.weight), learner.penalty.bound,
         averaging_rate(learner.average, t), learner.average != "last",
-        learner.loss.code, bool(np.isfinite(learner.loss.smoothness)),
+        learner.pair_loss.code, bool(np.isfinite(learner.pair_loss.smoothness)),
         learner.step.sequential, pairs.code, pairs.models, memory.weighting != "history", memory.joint,
         gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
         state.w, state.w_bar, slots.points, slots.labels, slots.queries, slots.mass, state.tally, scores,
@@ -80,11 +80,13 @@ def gains(learner: "Learner", state: State, batch: Batch) -> Array:
 
 def step_table(learner: "Learner", t: Array, weight: Array) -> Array:
     """Rows (keep, rate, threshold) of the whole step, then of one of the parts into which a weight is split."""
-    eta = learner.step.at(t) * weight
+    eta = learner.step.at(t) * np.minimum(weight, HEAVY)
     table = np.empty((6, len(t)))
     table[0], table[1], table[2] = learner.penalty.at(eta)
     if weight.max() > 1:
-        table[3], table[4], table[5] = learner.penalty.at(eta / np.ceil(weight))
+        parts = np.minimum(np.ceil(weight), PARTS)
+        table[3], table[4], table[5] = learner.penalty.at(eta / parts)
+        table[3, parts == PARTS] = np.maximum(0.0, table[3, parts == PARTS])
     return table
 
 
@@ -170,17 +172,18 @@ def descend(
 ) -> None:  # fmt: skip
     """``reference.descend``."""
     keep, rate, threshold = steps[0], steps[1], steps[2]
-    parts, part = 1, 0
+    parts, part, counts = 1, 0, tally
     while part < parts:
         g = pair_losses(loss, pairs, model, y, s, w, points, labels, partners, p, q)
         combine(v, z, points, partners, q)
         squared_norm = float(dot(v, v))
-        length = safe_length(g, squared_norm, keep, rate, smooth, parts == 1 and weight > 1, tally)
+        length = safe_length(g, squared_norm, keep, rate, smooth, parts == 1 and weight > 1, counts)
         if length == SKIP:
             return
         if length == SPLIT:
-            parts = int(np.ceil(weight))
+            parts = int(min(np.ceil(weight), PARTS))
             keep, rate, threshold = steps[3], steps[4], steps[5]
+            counts = np.zeros_like(tally) if parts == PARTS else tally
             continue
         apply_step(w, v, keep, length, threshold, bound)
         part += 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pairloom.engines.reference import HEAVY, PARTS
 from pairloom.losses import Loss
 from pairloom.steps import averaging_rate
 from pairloom.typing import Array
@@ -74,13 +75,13 @@ class Lanes:
 
 def arrange(learners: "Sequence[Learner]", n_targets: int) -> Lanes:
     """Vectors of a kind next to each other, cut into tiles."""
-    kinds: dict[tuple[bool, int, int], list[int]] = defaultdict(list)
+    kinds: dict[tuple[bool, int, Loss], list[int]] = defaultdict(list)
     for v in range(len(learners) * n_targets):
         learner = learners[v // n_targets]
-        kinds[learner.average == "last", v % n_targets, learner.loss.code].append(v)
+        kinds[learner.average == "last", v % n_targets, learner.pair_loss].append(v)
     tiles: list[Tile] = []
     placed: list[int] = []
-    for (_, target, _), vectors in sorted(kinds.items()):
+    for (_, target, _), vectors in sorted(kinds.items(), key=lambda kind: (*kind[0][:2], kind[0][2].code)):
         for first in range(0, len(vectors), WIDTH):
             part = vectors[first : first + WIDTH]
             tiles.append(_tile([learners[v // n_targets] for v in part], len(placed), target))
@@ -93,13 +94,15 @@ def step_table(steps: Places, penalties: Places, width: int, t: Array, weight: A
     """keep and rate of each row's step, then of one of the parts into which its weight is split."""
     eta = np.empty((len(t), width))
     for step, places in steps.items():
-        eta[:, places] = (step.at(t) * weight)[:, None]
+        eta[:, places] = (step.at(t) * np.minimum(weight, HEAVY))[:, None]
     table = np.ones((4, *eta.shape))
-    for part, divisor in ((0, np.ones(len(t))), (2, np.ceil(weight))):
+    parts = np.minimum(np.ceil(weight), PARTS)
+    for part, divisor in ((0, np.ones(len(t))), (2, parts)):
         if part == 0 or weight.max() > 1:
             for penalty, places in penalties.items():
                 keep, rate, _ = penalty.at(eta[:, places] / divisor[:, None])
                 table[part][:, places], table[part + 1][:, places] = keep, rate
+    table[2, parts == PARTS] = np.maximum(0.0, table[2, parts == PARTS])
     return table
 
 
@@ -111,7 +114,7 @@ def _tile(learners: "Sequence[Learner]", start: int, target: int) -> Tile:
     is_steady = all(step.steady for step in steps)
     steady = step_table(steps, penalties, width, np.ones(1), np.ones(1)) if is_steady else None
     return Tile(
-        start, start + width, target, one.loss, one.average != "last", steps, penalties, averages, steady
+        start, start + width, target, one.pair_loss, one.average != "last", steps, penalties, averages, steady
     )  # fmt: skip
 
 

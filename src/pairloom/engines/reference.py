@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 STABLE = 2.0
 """A step of a smooth loss raises the very loss it descends when rate * curvature passes 2."""
 
+PARTS = 100
+"""Equal parts, at most, into which the step of a heavy row is split."""
+
+HEAVY = 1e6
+"""A row that weighs more steps as one of this weight, and counts in full in the memory."""
+
 LONGEST = 1e30
 """A step with a squared length beyond this overflows float32 when its numbers are squared: it is skipped."""
 
@@ -72,22 +78,23 @@ def learn_pairs(learner: "Learner", state: State, k: int, example: Example) -> N
 
 def descend(learner: "Learner", state: State, k: int, example: Example, partners: Array, weights: Array) -> None:
     """One gradient step of model k on the weighted pair loss of the newest example."""
-    eta = learner.step.at(np.asarray(state.t)) * example.weight
-    parts, part = 1, 0
+    eta = learner.step.at(np.asarray(state.t)) * min(example.weight, HEAVY)
+    loss, parts, part = learner.pair_loss, 1, 0
     while part < parts:
         g, v = gradient(learner, state.memory.slots, state.w[k], k, example, partners, weights)
         keep, rate, threshold = map(float, learner.penalty.at(eta / parts))
         squared_norm = float(v @ v)
         # ||v||^2 / (2 g) is a lower bound of the curvature along v, exact for one pair and the square loss.
-        smooth = g > 0 and np.isfinite(learner.loss.smoothness)
+        smooth = g > 0 and np.isfinite(loss.smoothness)
         curvature = squared_norm / (2.0 * g) if smooth else 0.0
         unstable = rate * curvature > STABLE or keep <= 0
         if parts == 1 and example.weight > 1 and unstable and is_safe(rate, g + squared_norm):
-            parts = ceil(example.weight)
+            parts = min(ceil(example.weight), PARTS)
             continue
-        rate = guard(rate, curvature, g + squared_norm, state.tally)
+        rate = guard(rate, curvature, g + squared_norm, counter(state.tally, parts))
         if rate == 0:
             return
+        keep = max(0.0, keep) if parts == PARTS else keep
         state.w[k] = limited(keep * state.w[k] - rate * v, threshold, learner.penalty.bound)
         part += 1
         if part == 1:
@@ -99,7 +106,7 @@ def descend(learner: "Learner", state: State, k: int, example: Example, partners
 def sweep(learner: "Learner", state: State, k: int, example: Example, partners: Array, p: Array) -> None:
     """A passive-aggressive step of model k for each pair of the newest example, in the order of the slots."""
     slots, g = state.memory.slots, 0.0
-    eta = learner.step.at(np.asarray(state.t)) * example.weight
+    eta = learner.step.at(np.asarray(state.t)) * min(example.weight, HEAVY)
     keep, rate, threshold = map(float, learner.penalty.at(eta))
     w = max(0.0, keep) * state.w[k]
     signs = learner.pairs.sign(example.y, slots.labels[partners], learner.pairs.models[k])
@@ -130,6 +137,14 @@ def limited(w: Array, threshold: float, bound: float) -> Array:
 def is_safe(rate: float, size: float) -> bool:
     """Whether a step overflows nowhere; ``size`` is the gradient's squared norm, or more."""
     return size < np.inf and rate * rate * size < LONGEST
+
+
+def counter(tally: Array, parts: int) -> Array:
+    """Where cut steps are counted: not in the tally where a row is so heavy that its parts are too long as well.
+
+    That says nothing about eta, of which the warning speaks.
+    """
+    return np.zeros_like(tally) if parts == PARTS else tally
 
 
 def guard(rate: float, curvature: float, size: float, tally: Array) -> float:
@@ -167,6 +182,6 @@ def gradient(
     model = learner.pairs.models[k]
     a = learner.pairs.sign(example.y, labels, model)
     margin = a * (w @ example.z - B @ w) + learner.pairs.offset(example.y, labels, model)
-    g = float(p @ learner.loss.value(margin))
-    q = p * a * learner.loss.derivative(margin)
+    g = float(p @ learner.pair_loss.value(margin))
+    q = p * a * learner.pair_loss.derivative(margin)
     return g, q.sum() * example.z - q @ B

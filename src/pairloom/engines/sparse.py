@@ -21,6 +21,7 @@ from pairloom.engines.sparse_kernels import MU, NU, SIGMA, SQUARE, A, B, learn_r
 from pairloom.engines.sparse_strata import plan_rows, score_rows, write_centers, write_points
 from pairloom.features import Identity
 from pairloom.features.sparse import as_csr, column_moments, is_sparse
+from pairloom.losses import with_loss
 from pairloom.memory import Plan, Strata
 from pairloom.memory.allocation import plan_seats
 from pairloom.memory.strata import REPRESENTATIVES, StrataState
@@ -118,11 +119,11 @@ def learn_block(learner: "Learner", state: State, batch: Batch, plan: Plan, scor
     lazy = lazy_model(learner, state)
     t = np.arange(state.t + 1, state.t + len(batch) + 1)
     make_room(lazy, plan, batch.X)
-    learn_rows(
+    with_loss(learn_rows, learner.pair_loss)(
         batch.X.data, batch.X.indices, batch.X.indptr, batch.y, batch.weight, batch.query,
         fused.step_table(learner, t, batch.weight), learner.penalty.bound,
         averaging_rate(learner.average, t), learner.average != "last",
-        learner.loss.code, bool(np.isfinite(learner.loss.smoothness)),
+        learner.pair_loss.code, bool(np.isfinite(learner.pair_loss.smoothness)),
         learner.step.sequential, pairs.code, pairs.models, memory.weighting != "history", memory.joint,
         fused.gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass, center_of(state),
         lazy.w_hat, lazy.u_hat, lazy.factors, lazy.columns, lazy.values, lazy.counts, lazy.stale,

@@ -11,6 +11,7 @@ import numpy as np
 
 from pairloom.compiled import compiled, dot
 from pairloom.engines.fused import SKIP, SPLIT, aggressive_step, find_partners, safe_length
+from pairloom.engines.reference import PARTS
 from pairloom.losses import loss_slope, loss_value
 from pairloom.pairs import pair_offset, pair_sign
 from pairloom.state import LOSS, PAIRS, STEPS
@@ -116,17 +117,18 @@ def descend_rows(
 ) -> None:  # fmt: skip
     """``fused.descend``; s is <w_hat, z>. The gradient has the entries v in the columns ``touched``."""
     keep, rate, threshold = steps[0], steps[1], steps[2]
-    parts, part = 1, 0
+    parts, part, counting = 1, 0, tally
     while part < parts:
         g = row_losses(loss, pairs, model, y, f[SIGMA], s, w, columns, values, counts, labels, partners, p, q)
         n = combine_rows(scratch, touched, v, cols, vals, columns, values, counts, partners, q)
         squared_norm = square_of(v[:n])
-        length = safe_length(g, squared_norm, keep, rate, smooth, parts == 1 and weight > 1, tally)
+        length = safe_length(g, squared_norm, keep, rate, smooth, parts == 1 and weight > 1, counting)
         if length == SKIP:
             return
         if length == SPLIT:
-            parts = int(np.ceil(weight))
+            parts = int(min(np.ceil(weight), PARTS))
             keep, rate, threshold = steps[3], steps[4], steps[5]
+            counting = np.zeros_like(tally) if parts == PARTS else tally
             continue
         step_rows(w, u, f, center, touched[:n], v[:n], squared_norm, keep, length, threshold, bound)
         part += 1

@@ -36,6 +36,11 @@ class Kernel(ABC):
     gamma: Gamma = "paper"
     factor: float = 1.0
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether ``exact.kernel_row`` knows this kernel. Not its subclasses, which may say something else."""
+        return type(self) in KERNELS.values()
+
     def __post_init__(self) -> None:
         check_number("factor", self.factor, 0, open_low=True)
         if isinstance(self.gamma, str):

@@ -18,7 +18,7 @@ from pairloom.engines.sparse_kernels import SIGMA, gather, square_of, step_rows
 from pairloom.features import FeatureMap, Identity, linear_map
 from pairloom.features.scaling import Scaling
 from pairloom.features.sparse import is_sparse
-from pairloom.losses import LOSSES, Loss, Square, loss_slope, loss_value
+from pairloom.losses import LOSSES, Loss, Square, loss_slope, loss_value, with_loss
 from pairloom.onepass import Dtype, Engine, OnePass
 from pairloom.pairs import OppositeClass
 from pairloom.rule import lazy_model
@@ -225,12 +225,12 @@ class StagedPairs(OnePass):
                 state.w[k] = descend(state.w[k], d, loss, steps, state.tally)
         elif isinstance(D, Rows):
             model = lazy_model(state, averaging=False)
-            learn_rows(
+            with_loss(learn_rows, loss)(
                 D.data, D.indices, D.indptr, loss.code, smooth, steps,
                 model.w_hat[k], model.u_hat[k], model.factors[k], state.tally,
             )  # fmt: skip
         else:
-            learn(D, loss.code, smooth, steps, state.w[k], state.tally)
+            with_loss(learn, loss)(D, loss.code, smooth, steps, state.w[k], state.tally)
 
     def _differences(self, state: State, X: Any, X2: Any) -> Any:
         """phi(x) - phi(x') of pairs of rows; CSR rows stay CSR in linear mode, but for the specification."""

@@ -16,7 +16,7 @@ from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, s
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
 from pairloom.learner import Learner
-from pairloom.losses import LOSSES, Logistic, Loss, loss_slope, loss_value
+from pairloom.losses import LOSSES, Logistic, Loss, loss_slope, loss_value, with_loss
 from pairloom.memory import Latest, Memory, Reservoir
 from pairloom.onepass import Dtype, Engine, OnePass
 from pairloom.pairs import OppositeClass
@@ -164,14 +164,14 @@ class Pointwise(Rule):
             state.tally[LOSS] += row.weight * g
 
     def run(self, state: State, block: Block) -> None:
-        learn(
+        with_loss(learn, self.loss)(
             block.Z, block.y, block.weight, block.steps, block.rho, block.averaging,
             self.loss.code, bool(np.isfinite(self.loss.smoothness)),
             state.w, state.w_bar, state.memory.b, state.tally, block.scores,
         )  # fmt: skip
 
     def run_rows(self, state: State, model: LazyModel, block: Block) -> None:
-        learn_rows(
+        with_loss(learn_rows, self.loss)(
             block.Z.data, block.Z.indices, block.Z.indptr, block.y, block.weight, block.steps, block.rho,
             block.averaging, self.loss.code, bool(np.isfinite(self.loss.smoothness)),
             model.w_hat, model.u_hat, model.factors, state.memory.b, state.tally, block.scores,

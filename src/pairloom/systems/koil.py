@@ -12,7 +12,7 @@ from pairloom.expansion import Block, Expansion, ExpansionState, Row
 from pairloom.features import Identity, exact_kernel
 from pairloom.features.scaling import Scaling
 from pairloom.kernel_classifier import KernelClassifier
-from pairloom.losses import LOSSES, Hinge, Loss
+from pairloom.losses import LOSSES, Hinge, Loss, with_loss
 from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import OppositeClass
 from pairloom.state import LOSS, PAIRS, STEPS, State
@@ -275,7 +275,7 @@ class Budgeted(Expansion):
 
     def _run_block(self, state: State, block: Block) -> None:
         kept: Buffers = state.memory
-        learn(
+        with_loss(learn, self.loss)(
             block.X, block.y, block.weight, block.eta, block.draws, self.kernel.code, float(kept.gamma),
             self.loss.code, bool(np.isfinite(self.loss.smoothness)), float(self.C),
             min(self.n_neighbors, self.budget), self.select == "violators", self.policy == "fifo", bool(self.plus_plus),

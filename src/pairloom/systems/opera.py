@@ -12,7 +12,7 @@ from pairloom.expansion import Block, Expansion, ExpansionState, Row
 from pairloom.features import Identity, exact_kernel
 from pairloom.features.scaling import Scaling
 from pairloom.kernel_classifier import KernelClassifier
-from pairloom.losses import LOSSES, Loss, Square
+from pairloom.losses import LOSSES, Loss, Square, with_loss
 from pairloom.memory.history import check_rows
 from pairloom.moments import PairSet
 from pairloom.onepass import Dtype, Engine
@@ -244,7 +244,7 @@ class PairExpansion(Expansion):
     def _run_block(self, state: State, block: Block) -> None:
         kept = state.memory
         kept.make_room(int(kept.used[0]) + len(block.y), self.max_rows)
-        learn(
+        with_loss(learn, self.loss)(
             self.kernel.code, float(kept.gamma), block.X, block.y, block.weight, block.eta,
             self.pair_set == "all", self.loss.code, bool(np.isfinite(self.loss.smoothness)), self.factor,
             kept.points, kept.gram, kept.y, kept.mass, kept.coef, kept.f, kept.used, state.tally, block.scores,
