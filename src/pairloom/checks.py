@@ -22,6 +22,12 @@ def check_number(name: str, value: Any, low: float, high: float = np.inf, *, ope
         raise ValueError(f"{name} must be a number {bound}; got {value!r}")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless ``value`` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False; got {value!r}")
+
+
 def check_count(name: str, value: Any) -> None:
     """Raise unless ``value`` is a whole number of at least 1."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:

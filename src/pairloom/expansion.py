@@ -104,7 +104,7 @@ class Expansion(OnePass):
     def needs_data(self) -> bool:
         return self.features.needs_data or self.kernel.gamma == "median"
 
-    def score_rows(self, X: Any) -> Array:
+    def _score_rows(self, X: Any) -> Array:
         """f of rows that are known to be valid; each row's kernels are evaluated on their own."""
         state = self.state
         if state is None:

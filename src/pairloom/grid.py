@@ -18,6 +18,7 @@ from pairloom.onepass import OnePass, StabilityWarning
 from pairloom.pairs import OppositeClass
 from pairloom.state import WORST, Batch, Recent, State, nbytes
 from pairloom.steps import L2
+from pairloom.threads import on_one_thread
 from pairloom.typing import Array
 
 SHARED = ("features", "pairs", "memory", "dtype", "seed")
@@ -65,6 +66,8 @@ class Grid(OnePass):
     (2, True)
     """
 
+    large_products = True
+
     state: GridState | None
 
     def __init__(self, learners: Sequence[Learner], block_rows: int | None = None) -> None:
@@ -78,7 +81,7 @@ class Grid(OnePass):
         self.lanes = arrange(self.learners, len(self.pairs.models))
         self.block_rows = default_rows(len(self.lanes)) if block_rows is None else block_rows
         self.state = self.kept = None
-        self._ahead: GridState | None = None
+        self._ahead: tuple[int, GridState] | None = None
         self._n_warned = 0
 
     def __repr__(self) -> str:
@@ -114,11 +117,11 @@ class Grid(OnePass):
         """The models that are frozen, each with the row at which it was."""
         return {} if self.state is None else self._frozen(self._now())
 
-    def score_rows(self, X: Any) -> Array:
+    def _score_rows(self, X: Any) -> Array:
         """Scores of each row by each model: (rows, models), or (rows, models, classes) for more than two classes."""
         if self.state is None:
             return self._by_model(np.zeros((X.shape[0], len(self.lanes))))
-        return self._by_model(super().score_rows(X))
+        return self._by_model(super()._score_rows(X))
 
     def recent(self) -> tuple[Array, Array, Array]:
         """Scores of the newest 4,096 rows, each given before its row was learned, with labels and weights, in order."""
@@ -217,16 +220,20 @@ class Grid(OnePass):
             super()._run_and_remember(rows[start : start + self.block_rows])
         self.state.open = [rows[whole:].copy()] if whole < len(rows) else []
 
+    @on_one_thread
     def _now(self) -> GridState:
         """The state after all rows, those of the open block too."""
         assert self.state is not None, "no rows seen yet"
         if not self.state.open:
             return self.state
-        if self._ahead is None:
-            self._ahead = deepcopy(self.state)
-            rows = Batch.join(self._ahead.open)
-            self._ahead.recent.add(learn_block(self, self._ahead, rows), rows)
-        return self._ahead
+        known = self._ahead
+        if known is None or known[0] != self.n_seen:
+            # Another thread may ask at the same time, or this one be interrupted: it is shown when it is complete.
+            known = self.n_seen, deepcopy(self.state)
+            rows = Batch.join(known[1].open)
+            known[1].recent.add(learn_block(self, known[1], rows), rows)
+            self._ahead = known
+        return known[1]
 
     def _frozen(self, state: GridState) -> dict[int, int]:
         rows = state.frozen[self.lanes.order].reshape(len(self), -1).max(axis=1)

@@ -1,6 +1,6 @@
 """Class labels on a stream: which there are, and how the learner codes them."""
 
-from collections.abc import Set
+from collections.abc import Hashable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +61,8 @@ def learn_labels(known: Labels | None, y: Array, classes: Any, pos_label: Any = 
     ``pos_label``, if it is given, is one of them.
     """
     present = _unique("y", y)
+    if not isinstance(pos_label, Hashable):
+        raise ValueError(f"pos_label must be one label; got {pos_label!r}")
     if classes is not None:
         declared = declared_classes(classes)
         _check_unchanged(known, declared)

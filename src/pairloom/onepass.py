@@ -2,6 +2,8 @@
 
 import warnings
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field, fields
 from math import floor, log10
 from typing import Any, ClassVar, Literal, Self
@@ -17,9 +19,10 @@ from pairloom.features.sparse import is_sparse
 from pairloom.losses import Loss
 from pairloom.pairs import OppositeClass, Pairs, query_codes
 from pairloom.randomness import fresh_seed, generator
-from pairloom.state import CUT, SKIPPED, WORST, Batch, Kept, Recent, State, cast
+from pairloom.state import CUT, LONG, SKIPPED, WORST, Batch, Kept, Recent, State, cast
 from pairloom.state import RECENT as RECENT_ROWS
 from pairloom.steps import Average, Constant, Schedule
+from pairloom.threads import ONE_THREAD, on_one_thread
 from pairloom.typing import Array
 from pairloom.validation import check_finite, check_weight, positive_weight, rows_of
 
@@ -31,6 +34,9 @@ WARM_ROWS = 1024
 
 SETTLED_ROWS = 64
 """Rules fixed from fewer rows are provisional: a step that is too long under them says nothing about eta."""
+
+FEW_ROWS = 16
+"""Rows up to which it costs more to limit the threads of BLAS than to let it find out that it needs one only."""
 
 SCORE_ROWS = 4096
 """Rows mapped at once when scoring, so that a long X does not need D numbers for each row."""
@@ -50,6 +56,9 @@ class OnePass(ABC):
 
     takes_growing: ClassVar[bool] = False
     """Whether what is learned can follow features that grow."""
+
+    large_products: ClassVar[bool] = False
+    """Whether even a single row may need a matrix product that BLAS would share out among threads."""
 
     features: FeatureMap = field(default_factory=Identity)
     pairs: Pairs = field(default_factory=OppositeClass)
@@ -120,6 +129,10 @@ class OnePass(ABC):
 
     def score_rows(self, X: Any) -> Array:
         """``score`` of rows that are known to be valid."""
+        with self._threads(X.shape[0]):
+            return self._score_rows(X)
+
+    def _score_rows(self, X: Any) -> Array:
         if self.state is None:
             return np.zeros(X.shape[0])
         scores = self.score_with(self.coef, X)
@@ -171,8 +184,12 @@ class OnePass(ABC):
             self.state = self._initial(n_features, None)
             self.kept = Kept() if self.needs_data else None
 
+    @on_one_thread
     def prepare(self, batch: Batch) -> None:
         """Look at all rows before the first of them is learned, if offline: fix the rules on data."""
+        self._prepare(batch)
+
+    def _prepare(self, batch: Batch) -> None:
         self.settle(batch.X[: self.warm_rows])
 
     def settle(self, X: Any) -> None:
@@ -185,12 +202,24 @@ class OnePass(ABC):
     @np.errstate(invalid="ignore")
     def learn(self, batch: Batch) -> None:
         """Learn valid rows, with replays while rules on data are not settled."""
+        with self._threads(len(batch)):
+            self._learn(batch)
+
+    def _learn(self, batch: Batch) -> None:
+        assert self.state is not None
+        if not self.state.recent.labels.flags.writeable:
+            # Mapped from a file that is not ours to change: joblib.load(..., mmap_mode="r").
+            self.state, self.kept = deepcopy((self.state, self.kept))
         while self.kept is not None and len(batch):
             n = min(_next_replay(self.kept.count, self.warm_rows) - self.kept.count, len(batch))
             self._learn_warm(batch[:n])
             batch = batch[n:]
         if len(batch):
             self._run_and_remember(batch)
+
+    def _threads(self, n: int) -> AbstractContextManager[None]:
+        """One thread for BLAS, unless all products of ``n`` rows are too small for more anyway."""
+        return ONE_THREAD if n > FEW_ROWS or self.large_products or self.kept is not None else nullcontext()
 
     def warn_if_unstable(self, stacklevel: int = 3) -> None:
         """Warn if steps were cut or skipped, once, and again when the largest safe step has halved.
@@ -202,15 +231,22 @@ class OnePass(ABC):
             return
         scaling = "" if self.features.scale else ", or scale the columns"
         if state.tally[SKIPPED]:
-            safe, trouble = (
-                0.0,
-                f"{self.dtype} overflowed: steps were skipped. Lower eta{scaling}, or use dtype='float64'.",
+            safe = 0.0
+            trouble = (
+                f"{self.dtype} overflowed: steps were skipped. Lower eta or the weights{scaling}, or use "
+                "dtype='float64'."
             )
         elif state.tally[CUT]:
             safe = _round_down(self.step.eta * reference.STABLE / state.tally[WORST])
             trouble = (
                 f"eta={self.step.eta:g} is too long a step for these rows and was cut where it would have diverged; "
                 f"the largest safe step so far is {safe:g}. Lower eta to half of it, {0.5 * safe:g}{scaling}."
+            )
+        elif state.tally[LONG]:
+            safe = self.step.eta
+            trouble = (
+                f"steps of eta={safe:g}, times the rows' weights, moved the model by more than "
+                f"{np.sqrt(reference.FAR):,.0f}, where margins of 1 are asked for. Lower eta or the weights{scaling}."
             )
         else:
             return

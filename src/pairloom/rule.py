@@ -119,9 +119,9 @@ class RuleLearner(OnePass):
         super().__post_init__()
         self.penalty.check(self.step.eta)
 
-    def prepare(self, batch: Batch) -> None:
+    def _prepare(self, batch: Batch) -> None:
         """Fix rules on data and the statistics of an offline rule, from all rows that will be learned."""
-        super().prepare(batch)
+        super()._prepare(batch)
         state = self.state
         assert state is not None
         blocks = self._blocks(state, batch)

@@ -12,9 +12,9 @@ T = TypeVar("T")
 RECENT = 4096
 """Test-then-train scores kept."""
 
-STEPS, PAIRS, LOSS, WORST, CUT, SKIPPED = range(6)
+STEPS, PAIRS, LOSS, WORST, CUT, SKIPPED, LONG = range(7)
 """The tally: weight of the steps taken, pairs used, weighted sum of the steps' losses, largest instability, steps cut,
-steps skipped."""
+steps skipped, steps that moved w far though nothing tells whether they are stable."""
 
 
 @dataclass
@@ -131,7 +131,7 @@ class State:
     w_bar: Array
     recent: Recent
     t: int = 0
-    tally: Array = field(default_factory=lambda: np.zeros(6))
+    tally: Array = field(default_factory=lambda: np.zeros(7))
     totals: Array = field(default_factory=lambda: np.zeros((0, 2)))
     lazy: Lazy | None = None
 

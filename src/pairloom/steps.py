@@ -15,6 +15,8 @@ from pairloom.typing import Array
 
 Form = Literal["explicit", "proximal"]
 Average = Literal["last", "mean", "poly"]
+Simple = Literal["constant", "sqrt", "poly"]
+"""Schedules that know the row number alone."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,15 @@ def schedule_named(name: str, eta: float, horizon: int | None = None) -> Schedul
     Sqrt(eta=0.5)
     """
     check_choice("schedule", name, SCHEDULES)
+    if horizon is not None:
+        check_count("horizon, if not None,", horizon)
     return Horizon(eta, 0 if horizon is None else horizon) if name == Horizon.name else SCHEDULES[name](eta)
+
+
+def simple_schedule(name: str, eta: float) -> Schedule:
+    """``schedule_named`` for a system that does not ask how long the stream is."""
+    check_choice("schedule", name, Simple)
+    return SCHEDULES[name](eta)
 
 
 @dataclass(frozen=True)

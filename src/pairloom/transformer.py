@@ -14,6 +14,7 @@ from pairloom.features.growing import refuse_growing
 from pairloom.onepass import Dtype
 from pairloom.randomness import fresh_seed, generator, next_seed, seed_of
 from pairloom.state import cast
+from pairloom.threads import on_one_thread
 from pairloom.typing import Array
 from pairloom.validation import checked_rows
 
@@ -55,6 +56,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.dtype = dtype
         self.random_state = random_state
 
+    @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fix the map's rules on X, dense or CSR, and draw its frequencies."""
         features = RandomFourier() if self.features is None else self.features
@@ -81,6 +83,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self._rows_as_fitted(X)
         return self
 
+    @on_one_thread
     def transform(self, X: Any) -> Array:
         """phi(X): an array of shape (n, D); for the linear maps, CSR if X is CSR. A row does not see the others."""
         check_is_fitted(self)

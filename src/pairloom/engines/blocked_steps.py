@@ -11,7 +11,7 @@ import numpy as np
 from pairloom.compiled import compiled
 from pairloom.engines.atoms import Partners
 from pairloom.engines.fused import SKIP, SPLIT, safe_length
-from pairloom.engines.reference import LONGEST, PARTS, STABLE
+from pairloom.engines.reference import FAR, LONGEST, PARTS, STABLE
 from pairloom.losses import loss_terms
 from pairloom.state import LOSS, PAIRS, STEPS, WORST
 from pairloom.typing import Array
@@ -139,7 +139,7 @@ def choose_lengths(weight: float, m: int, models: Models, run: Run, i: int) -> b
         keep[g], length[g] = steps[0, row, g], steps[1, row, g]
     for g in range(len(keep)):
         instability = 0.5 * length[g] * square[g] / loss[g] if smooth and loss[g] > 0 else 0.0
-        safe = instability <= STABLE and length[g] * length[g] * (loss[g] + square[g]) < LONGEST
+        safe = instability <= STABLE and length[g] * length[g] * (loss[g] + square[g]) < (LONGEST if smooth else FAR)
         unsafe += 0 if safe else 1
         tally[WORST, g] = max(tally[WORST, g], instability if safe and weight <= 1 else 0.0)
     if unsafe:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairloom.compiled import add_rows, compiled, dot, dots, move
-from pairloom.engines.reference import HEAVY, LONGEST, PARTS, STABLE
+from pairloom.engines.reference import FAR, HEAVY, LONGEST, PARTS, STABLE
 from pairloom.losses import loss_slope, loss_value, with_loss
 from pairloom.memory import Plan
 from pairloom.pairs import pair_offset, pair_sign
-from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
+from pairloom.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
 from pairloom.steps import averaging_rate, constant
 from pairloom.typing import Array
 
@@ -266,6 +266,8 @@ def guard(rate: float, curvature: float, size: float, tally: Array) -> float:
         return SKIP
     instability = rate * curvature
     tally[WORST] = max(tally[WORST], instability)
+    if curvature == 0 and rate * rate * size > FAR:
+        tally[LONG] += 1
     if instability > STABLE:
         tally[CUT] += 1
         return rate / (instability - 1.0)

@@ -18,7 +18,7 @@ import numpy as np
 from pairloom.features.sparse import is_sparse
 from pairloom.memory import Example, Memory, Slots
 from pairloom.pairs import Pairs
-from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
+from pairloom.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
 from pairloom.steps import averaging_rate
 from pairloom.typing import Array
 
@@ -33,6 +33,9 @@ PARTS = 100
 
 HEAVY = 1e6
 """A row that weighs more steps as one of this weight, and counts in full in the memory."""
+
+FAR = 1e8
+"""The squared length of a step, of a loss with a kink, that is worth a warning: margins of 1 are asked for."""
 
 LONGEST = 1e30
 """A step with a squared length beyond this overflows float32 when its numbers are squared: it is skipped."""
@@ -154,6 +157,7 @@ def guard(rate: float, curvature: float, size: float, tally: Array) -> float:
         return 0.0
     instability = rate * curvature
     tally[WORST] = max(tally[WORST], instability)
+    tally[LONG] += curvature == 0 and rate * rate * size > FAR
     if instability > STABLE:
         # Continuous in the step, and towards 1 / curvature, with which a step never moves away from a model that
         # ranks these pairs without loss.

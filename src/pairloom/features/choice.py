@@ -7,28 +7,30 @@ from pairloom.features.base import FeatureMap
 from pairloom.features.exact import Linear
 from pairloom.features.fourier import RandomFourier
 from pairloom.features.identity import Identity
-from pairloom.features.kernels import KERNELS, Kernel
+from pairloom.features.kernels import KERNELS, Gaussian, Kernel
 from pairloom.features.scaling import Scaling
 
 
 def linear_map(features: FeatureMap | None, scale: Scaling) -> FeatureMap:
     """``features``, or the scaled input itself."""
-    return feature_map(features, "linear", None, 0, scale)
+    return _or_described(features, Identity(scale=scale))
 
 
 def feature_map(features: FeatureMap | None, kernel: str, gamma: Any, n_components: int, scale: Scaling) -> FeatureMap:
-    """``features``, or the map that the other parameters describe."""
-    if features is not None:
-        if not isinstance(features, FeatureMap):
-            raise ValueError(f"features must be a feature map, such as RandomFourier(512); got {features!r}")
-        return features
+    """``features``, or the map that the other parameters describe; these make sense even where they are not used."""
     check_choice("kernel", kernel, {**KERNELS, "linear": Identity})
-    if kernel == "linear":
-        return Identity(scale=scale)
-    return RandomFourier(n_components, KERNELS[kernel](gamma), scale=scale)
+    described = RandomFourier(n_components, KERNELS.get(kernel, Gaussian)(gamma), scale=scale)
+    return _or_described(features, Identity(scale=scale) if kernel == "linear" else described)
+
+
+def _or_described(features: FeatureMap | None, described: FeatureMap) -> FeatureMap:
+    if features is not None and not isinstance(features, FeatureMap):
+        raise ValueError(f"features must be a feature map, such as RandomFourier(512); got {features!r}")
+    return described if features is None else features
 
 
 def exact_kernel(kernel: str, gamma: Any) -> Kernel | Linear:
     """The kernel of this name; the linear one has no width."""
     check_choice("kernel", kernel, {**KERNELS, "linear": Linear})
-    return Linear() if kernel == "linear" else KERNELS[kernel](gamma)
+    described = KERNELS.get(kernel, Gaussian)(gamma)
+    return Linear() if kernel == "linear" else described

@@ -47,7 +47,10 @@ class Kernel(ABC):
             if self.gamma not in ("paper", "median"):
                 raise ValueError(f"gamma must be positive, 'paper' or 'median', got {self.gamma!r}")
             return
-        gamma = np.asarray(self.gamma, dtype=float)
+        try:
+            gamma = np.asarray(self.gamma, dtype=float)
+        except (TypeError, ValueError):
+            gamma = np.zeros(0)
         if gamma.ndim > 1 or gamma.size == 0 or not (np.isfinite(gamma).all() and (gamma > 0).all()):
             raise ValueError(f"gamma must be a positive number, or one per column, got {self.gamma!r}")
         # A tuple, so that the part stays hashable.

@@ -1,7 +1,7 @@
 """Many candidates on one stream: each is scored before it learns, and the field narrows as evidence comes in."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -90,6 +90,8 @@ class Race(OnePass):
     'nystroem 256'
     """
 
+    large_products: ClassVar[bool] = True
+
     features: FeatureMap = field(default_factory=Identity)
     pairs: OppositeClass = field(default_factory=OppositeClass)
     portfolio: Portfolio = field(default_factory=Portfolio)
@@ -116,7 +118,7 @@ class Race(OnePass):
         track: Track = self.state.memory
         return track
 
-    def score_rows(self, X: Any) -> Array:
+    def _score_rows(self, X: Any) -> Array:
         """The mixture's score of each row; with more than two classes, one column for each."""
         total = np.zeros((X.shape[0], len(self.pairs.models)))
         if self.state is not None and self.track.entrants:

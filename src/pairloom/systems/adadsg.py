@@ -161,7 +161,7 @@ def stages(
     """Nested subsets: the first of one permutation of each side."""
     sides = [rng.permutation(np.flatnonzero(side)) for side in (positive, ~positive)]
     for stage in range(n_stages):
-        share = growth ** (stage + 1 - n_stages)
+        share = float(growth) ** (stage + 1 - n_stages)
         i, j = (side[: ceil(share * len(side))] for side in sides)
         yield Stage((i, j), (np.cumsum(weight[i]), np.cumsum(weight[j])), passes * max(len(i), len(j)))
 
@@ -185,9 +185,9 @@ class StagedPairs(OnePass):
         check_number("growth", self.growth, 1)
         check_count("passes", self.passes)
 
-    def prepare(self, batch: Batch) -> None:
+    def _prepare(self, batch: Batch) -> None:
         """Learn the model from all rows."""
-        super().prepare(batch)
+        super()._prepare(batch)
         state = self.state
         assert state is not None
         for k, model in enumerate(self.pairs.models):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pairloom.card import Card
-from pairloom.checks import check_choice
+from pairloom.checks import check_choice, check_count, check_number
 from pairloom.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
@@ -117,6 +117,9 @@ class AllPairs(PairwiseClassifier):
         check_choice("pairs", self.pairs, PairSet)
         check_choice("loss", self.loss, LOSSES)
         check_choice("form", self.form, Forms)
+        check_number("eta", self.eta, 0, open_low=True)
+        check_count("max_rows", self.max_rows)
+        check_count("max_bytes", self.max_bytes)
         if self.loss != "square" and (self.pairs == "all" or self.form == "moments"):
             raise ValueError(
                 f"pairs='all' and form='moments' need loss='square': with loss={self.loss!r} use pairs='opposite' and "

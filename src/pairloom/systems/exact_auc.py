@@ -1,7 +1,7 @@
 """ExactAUC: the minimiser of the square loss over all pairs, from the moments of the classes."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -17,6 +17,7 @@ from pairloom.features.sparse import is_sparse
 from pairloom.onepass import Dtype, Engine, OnePass
 from pairloom.pairs import OppositeClass
 from pairloom.state import Batch, State
+from pairloom.threads import on_one_thread
 from pairloom.typing import Array
 
 ROWS = 256
@@ -219,6 +220,8 @@ class ClassMoments:
 class ExactLearner(OnePass):
     """Moments in, minimiser out."""
 
+    large_products: ClassVar[bool] = True
+
     pairs: OppositeClass = field(default_factory=OppositeClass)
     alpha: float = 1e-4
     max_bytes: int = 2**30
@@ -233,6 +236,7 @@ class ExactLearner(OnePass):
         return {**vars(self), "solved": None}
 
     @property
+    @on_one_thread
     def coef(self) -> Array:
         """The minimiser for all rows so far: solved for once, and not part of the state."""
         assert self.state is not None, "no rows seen yet"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pairloom.card import Card
-from pairloom.checks import check_choice
+from pairloom.checks import check_choice, check_count
 from pairloom.classifier import PairwiseClassifier
 from pairloom.compiled import compiled, dot, move
 from pairloom.engines import reference
@@ -22,7 +22,7 @@ from pairloom.onepass import Dtype, Engine, OnePass
 from pairloom.pairs import OppositeClass
 from pairloom.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.state import LOSS, STEPS, LazyModel, State
-from pairloom.steps import L2, SCHEDULES, Average, Penalty
+from pairloom.steps import L2, Average, Penalty, simple_schedule
 from pairloom.systems.fpogd import Kernels, Losses, Schedules
 from pairloom.typing import Array
 
@@ -117,12 +117,12 @@ class FourierSGD(PairwiseClassifier):
 
     def _make_learner(self, n_classes: int, seed: int | None) -> OnePass:
         check_choice("pairs", self.pairs, PairsOf)
+        check_count("size", self.size)
         check_choice("loss", self.loss, LOSSES)
-        check_choice("schedule", self.schedule, SCHEDULES)
         parts: dict[str, Any] = {
             "features": feature_map(self.features, self.kernel, self.gamma, self.n_components, self.scale),
             "pairs": OppositeClass(n_classes),
-            "step": SCHEDULES[self.schedule](self.eta),
+            "step": simple_schedule(self.schedule, self.eta),
             "penalty": L2(self.alpha),
             "average": self.average,
             "dtype": self.dtype,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pairloom.card import Card
-from pairloom.checks import check_choice, check_count, check_number
+from pairloom.checks import check_choice, check_count, check_flag, check_number
 from pairloom.engines import reference
 from pairloom.expansion import Block, Expansion, ExpansionState, Row
 from pairloom.features import Identity, exact_kernel
@@ -183,6 +183,7 @@ class Budgeted(Expansion):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice("policy", self.policy, Policy)
+        check_flag("plus_plus", self.plus_plus)
         check_choice("select", self.select, Select)
         check_count("budget", self.budget)
         check_count("n_neighbors", self.n_neighbors)

@@ -17,7 +17,7 @@ from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import OppositeClass
 from pairloom.rule import Block, Row, Rule, RuleLearner
 from pairloom.state import State
-from pairloom.steps import L2, SCHEDULES, Average, Form
+from pairloom.steps import L2, Average, Form, Simple, simple_schedule
 from pairloom.typing import Array
 
 Sketches = Literal["centred", "published"]
@@ -76,7 +76,7 @@ class OPAUC(PairwiseClassifier):
         eta: float = 0.01,
         alpha: float = 1e-4,
         l2: Form = "explicit",
-        schedule: Literal["constant", "sqrt", "poly"] = "constant",
+        schedule: Simple = "constant",
         average: Average = "last",
         rank: int | None = None,
         sketch: Sketches = "centred",
@@ -109,7 +109,6 @@ class OPAUC(PairwiseClassifier):
         return Card("Gao et al. 2013", size, size, variance_reduction=exact)
 
     def _make_learner(self, n_classes: int, seed: int | None) -> RuleLearner:
-        check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("sketch", self.sketch, Sketches)
         rule: Rule = Moments("opposite", max_bytes=self.max_bytes)
         if self.rank is not None:
@@ -118,7 +117,7 @@ class OPAUC(PairwiseClassifier):
             rule=rule,
             features=linear_map(self.features, self.scale),
             pairs=OppositeClass(n_classes),
-            step=SCHEDULES[self.schedule](self.eta),
+            step=simple_schedule(self.schedule, self.eta),
             penalty=L2(self.alpha, self.l2),
             average=self.average,
             dtype=self.dtype,

@@ -18,7 +18,7 @@ from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import OppositeClass
 from pairloom.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.state import LOSS, STEPS, LazyModel, State
-from pairloom.steps import SCHEDULES, Average, Ball, Penalty
+from pairloom.steps import Average, Ball, Penalty, Simple, simple_schedule
 from pairloom.typing import Array
 
 WeightedAverage = Literal["weighted", "last"]
@@ -71,7 +71,7 @@ class SOLAM(PairwiseClassifier):
         self,
         *,
         eta: float = 0.1,
-        schedule: Literal["sqrt", "constant", "poly"] = "sqrt",
+        schedule: Simple = "sqrt",
         radius: float = 10.0,
         average: WeightedAverage = "weighted",
         features: FeatureMap | None = None,
@@ -97,13 +97,12 @@ class SOLAM(PairwiseClassifier):
         return Card("Ying et al. 2016", "D", "D")
 
     def _make_learner(self, n_classes: int, seed: int | None) -> RuleLearner:
-        check_choice("schedule", self.schedule, SCHEDULES)
         check_choice("average", self.average, WeightedAverage)
         return RuleLearner(
             rule=SaddlePoint(),
             features=linear_map(self.features, self.scale),
             pairs=OppositeClass(n_classes),
-            step=SCHEDULES[self.schedule](self.eta),
+            step=simple_schedule(self.schedule, self.eta),
             penalty=Ball(self.radius),
             average="last" if self.average == "last" else "mean",
             dtype=self.dtype,

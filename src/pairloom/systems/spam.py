@@ -19,7 +19,7 @@ from pairloom.onepass import Dtype, Engine
 from pairloom.pairs import OppositeClass
 from pairloom.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.state import LOSS, STEPS, LazyModel, State
-from pairloom.steps import Average, ElasticNet, Penalty, schedule_named
+from pairloom.steps import Average, ElasticNet, Penalty, Simple, simple_schedule
 from pairloom.typing import Array
 
 Means = Literal["running", "full"]
@@ -72,7 +72,7 @@ class SPAM(PairwiseClassifier):
         self,
         *,
         eta: float = 0.1,
-        schedule: Literal["sqrt", "constant", "poly"] = "sqrt",
+        schedule: Simple = "sqrt",
         alpha: float = 1e-4,
         l1: float = 0.0,
         means: Means = "running",
@@ -106,7 +106,7 @@ class SPAM(PairwiseClassifier):
             rule=ClassMeans(self.means),
             features=linear_map(self.features, self.scale),
             pairs=OppositeClass(n_classes),
-            step=schedule_named(self.schedule, self.eta),
+            step=simple_schedule(self.schedule, self.eta),
             penalty=ElasticNet(self.alpha, self.l1),
             average=self.average,
             dtype=self.dtype,

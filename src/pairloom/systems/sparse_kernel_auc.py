@@ -154,9 +154,9 @@ class GreedyBasis(Expansion):
         check_count("n_candidates", self.n_candidates)
         check_number("tol", self.tol, 0)
 
-    def prepare(self, batch: Batch) -> None:
+    def _prepare(self, batch: Batch) -> None:
         """Choose the basis of each model and optimise its coefficients, from all rows."""
-        super().prepare(batch)
+        super()._prepare(batch)
         state = self.state
         assert state is not None
         rows, coef = [], []

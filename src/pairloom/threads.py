@@ -1,0 +1,64 @@
+"""BLAS on one thread while learning or scoring: small products gain nothing from more and lose much on a busy machine.
+
+The number of threads is the process's, not a thread's. So it is counted who is inside: the first to come in sets it to
+one, the last to go out sets it back.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class OneThread:
+    """A context in which BLAS has one thread; threads may be in it at the same time, and in it twice."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._libraries: list[Any] = []
+        self._looked: tuple[bool, ...] = ()
+        self._before: list[int] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._look()
+                self._before = [library.get_num_threads() for library in self._libraries]
+                for library in self._libraries:
+                    library.set_num_threads(1)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                for library, threads in zip(self._libraries, self._before, strict=True):
+                    library.set_num_threads(threads)
+
+    def _look(self) -> None:
+        """Find the libraries, which takes milliseconds: once, and again when SciPy has brought its own."""
+        loaded = (True, "scipy.linalg" in sys.modules)
+        if loaded != self._looked:
+            self._looked = loaded
+            self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+ONE_THREAD = OneThread()
+
+
+def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
+    """A function during which BLAS has one thread."""
+
+    @wraps(function)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> T:
+        with ONE_THREAD:
+            return function(*args, **kwargs)
+
+    return limited
