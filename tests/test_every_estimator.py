@@ -11,7 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from pairloom import StabilityWarning, systems
+from pairloom import systems
 from tests.conftest import STREAMS, make_stream
 from tests.generic import assert_same, classes, forms, make
 
@@ -239,4 +239,3 @@ def test_never_nan_whatever_the_units(form, scale):
         rows = slice(100 * part, 100 * part + 100)
         (model.partial_fit if hasattr(model, "partial_fit") else model.fit)(scale * X[rows], y[rows])
     assert all(np.isfinite(values).all() for values in outputs(model, scale * X))
-    assert issubclass(StabilityWarning, UserWarning)

@@ -78,3 +78,8 @@ def __getattr__(name: str) -> Any:
 
         return getattr(estimators, name)
     raise AttributeError(f"module 'pairloom' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What users may import: also the estimators, which are not loaded yet."""
+    return sorted([*__all__, "data", "estimators", "race", "systems", "__version__", "__doc__", "__path__", "__file__"])

@@ -36,6 +36,8 @@ def next_calibration_row(t: int) -> int:
     return apart * -(-(t + 1) // apart)
 
 
+# A trial step may overflow: then it is no better, and a shorter one is tried.
+@np.errstate(over="ignore", invalid="ignore")
 def platt(
     scores: Array, positive: Array, weight: Array, start: tuple[float, float] | None = None
 ) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 """The command ``pairloom``: parses options and calls; what a command does lives elsewhere."""
 
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +22,20 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _check_writable(out: Path) -> None:
+    """Fail before the work, not after it, if a file cannot be written."""
+    if not out.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {str(out.parent)!r}", param_hint="--out")
+    try:
+        if out.exists():
+            out.open("ab").close()
+        else:
+            with tempfile.TemporaryFile(dir=out.absolute().parent):
+                pass
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write {str(out)!r}: {error.strerror}", param_hint="--out") from error
+
+
 @app.callback()
 def main(
     version: Annotated[
@@ -35,14 +50,15 @@ def demo(
     out: Annotated[Path, typer.Option(help="Where to save the figure (PNG).", dir_okay=False, writable=True)] = Path(
         "pairloom-demo.png"
     ),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the streams' order and of the learners.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Seed of the streams' order and of the learners.")
+    ] = 0,
 ) -> None:
     """Stream two embedded data sets once, with AUC live; print a table and save a figure.
 
     FPOGD, with a Gaussian and with a linear kernel, beside scikit-learn's RBFSampler + SGDClassifier on the same rows.
     """
-    if not out.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {str(out.parent)!r}", param_hint="--out")
+    _check_writable(out)
     # Imported here, so that `pairloom --help` does not wait for scikit-learn and matplotlib.
     from pairloom.experiments.demo import run
 

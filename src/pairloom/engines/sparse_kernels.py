@@ -26,6 +26,9 @@ FOLD = 1e-100
 CANCEL = 16.0
 """So is ``a``, once it is so many times sigma: a w_hat and b u_hat would cancel."""
 
+SHRUNK = 1e4
+"""The same, between two averages."""
+
 
 @compiled
 def learn_rows(
@@ -244,7 +247,8 @@ def move_rows(
         along = f[SIGMA] * gather(w, touched, v)
         f[SQUARE] = keep * keep * f[SQUARE] - 2.0 * keep * rate * along + rate * rate * squared_norm
     f[SIGMA] *= keep
-    if not abs(f[SIGMA]) > FOLD:
+    # The parts of a heavy row shrink w many times before the next average.
+    if not abs(f[SIGMA]) > FOLD or abs(f[A]) > SHRUNK * abs(f[SIGMA]):
         fold(w, u, f)
     by = -rate / f[SIGMA]
     back = -by * f[A] / f[B]

@@ -1,0 +1,107 @@
+"""Attacks on compiled code: random parts and systems, few rows or none, weights of every size a double can have."""
+
+import inspect
+
+import numpy as np
+from scipy.sparse import csr_array
+
+import pairloom as pl
+from tests.generic import forms, make
+
+SMALL = {
+    "n_components": 6, "max_support": 3, "max_supports": 3, "n_candidates": 4, "budget": 2, "n_neighbors": 3, "size": 2,
+    "max_strata": 2, "rank": 2, "max_rows": 200, "n_stages": 3,
+}  # fmt: skip
+"""Buffers of a few places, so that every row meets their ends."""
+
+MEMORIES = (
+    pl.Latest(), pl.Latest("previous", 3), pl.Window(2), pl.Reservoir(1), pl.Reservoir(3, by="joint"), pl.RSx(1),
+    pl.RSx(3, by="class"), pl.Reservoir(2, normalization="sum"), pl.WholeHistory(200), pl.Strata(0.5, 1),
+    pl.Strata(-1.0, 3), pl.Strata("auto", 2, "reservoir"), pl.Strata(0.1, 2, "centroid"),
+    pl.Strata(0.1, 2, "centroid", "mean", cluster_in="input"), pl.Strata(0.5, 2, allocation="neyman"),
+    pl.Strata(0.5, 2, "reservoir", allocation="neyman", slots=3), pl.Strata(by="joint", normalization="history"),
+)  # fmt: skip
+MAPS = (
+    pl.Identity(), pl.Identity(scale="standard"), pl.RandomFourier(6), pl.RandomFourier(7, pl.Laplace("median")),
+    pl.OrthogonalFourier(6, scale="wide"), pl.Nystroem(3), pl.Nystroem(2, pl.Cauchy("median"), scale="minmax"),
+    pl.Whitened(pl.RandomFourier(6), 2), pl.Growing(8, block=4),
+)  # fmt: skip
+LOSSES = (pl.Square(), pl.Hinge(), pl.SquaredHinge(), pl.Logistic())
+STEPS = (pl.Constant(0.1), pl.Constant(100.0), pl.Sqrt(1.0), pl.Polynomial(0.5))
+PENALTIES = (pl.L2(), pl.L2(0.001, "proximal"), pl.ElasticNet(0.01, 0.01), pl.Ball(0.5))
+
+
+def pick(rng, choices):
+    return choices[rng.integers(len(choices))]
+
+
+def any_learner(rng):
+    """A composition of parts, or None where these do not fit together."""
+    memory, features = pick(rng, MEMORIES), pick(rng, MAPS)
+    pairs = pick(rng, (pl.OppositeClass(), pl.OppositeClass(3)) + ((pl.Order(),) if memory.joint else ()))
+    try:
+        return pl.Learner(
+            features, pairs, pick(rng, LOSSES), memory, pick(rng, PENALTIES), step=pick(rng, STEPS),
+            average=pick(rng, ("last", "mean", "poly")), dtype=pick(rng, ("float32", "float64")), seed=0,
+        )  # fmt: skip
+    except ValueError:
+        return None
+
+
+def any_system(rng):
+    form = pick(rng, [form for form in sorted(forms()) if form != "AUCClassifier"])
+    known = inspect.signature(forms()[form][0]).parameters
+    small = {name: value for name, value in SMALL.items() if name in known and rng.random() < 0.7}
+    if "rank" in small and form != "OPAUCr":
+        del small["rank"]
+    if "loss" in known and rng.random() < 0.5 and form != "AllPairs" and form != "OPERA":
+        small["loss"] = pick(rng, ("hinge", "squared_hinge"))
+    return make(form, dtype=pick(rng, ("float32", "float64")), **small)
+
+
+def any_rows(rng, n, d):
+    """Rows that are ordinary, equal, far apart or nearly nothing; dense or CSR."""
+    X = rng.normal(size=(n, d)) * 10.0 ** pick(rng, (-41, -20, -3, 0, 0, 0, 3, 14))
+    if rng.random() < 0.3:
+        X = np.zeros((n, d)) if rng.random() < 0.5 else np.round(X / (np.abs(X).max(initial=1e-300) or 1.0))
+    return csr_array(X) if rng.random() < 0.3 else X
+
+
+def any_weights(rng, n):
+    """Equal or wild, inside the range that is taken and, now and then, beyond it."""
+    most = 100 if rng.random() < 0.9 else 300
+    exponents = rng.uniform(-most, most, n) if rng.random() < 0.6 else np.full(n, rng.uniform(-most, most))
+    weights = 10.0**exponents
+    return None if rng.random() < 0.2 else np.where(rng.random(n) < 0.1, 0.0, weights)
+
+
+def attack(seed):
+    """One configuration; AssertionError where scores are no numbers, or a call that raised has changed the model."""
+    rng = np.random.default_rng(seed)
+    model = any_learner(rng) if rng.random() < 0.5 else any_system(rng)
+    if model is None:
+        return
+    d = int(rng.integers(1, 6))
+    classes = int(rng.integers(1, 4))
+    whole = not hasattr(model, "partial_fit")
+    for _ in range(1 if whole else int(rng.integers(1, 5))):
+        n = int(pick(rng, (0, 1, 1, 2, 5, 40)))
+        X, weight = any_rows(rng, n, d), any_weights(rng, n)
+        y = rng.integers(0, max(1, min(classes, 2 if isinstance(model, pl.Learner) else 3)), n)
+        before = snapshot(model)
+        try:
+            (model.fit if whole else model.partial_fit)(X, y, sample_weight=weight)
+        except ValueError:
+            assert snapshot(model) == before, f"seed {seed}: a call that raised changed {model!r}"
+    if not hasattr(model, "learner_") and not isinstance(model, pl.Learner):
+        return
+    X = any_rows(rng, 5, d)
+    scores = model.score(X) if isinstance(model, pl.Learner) else model.predict(X)
+    assert np.isfinite(scores).all(), f"seed {seed}: {scores} of {model!r}"
+
+
+def snapshot(model):
+    """What a call that raises must leave alone."""
+    learner = getattr(model, "learner_", model if isinstance(model, pl.Learner) else None)
+    state = getattr(learner, "state", None)
+    return None if state is None else (learner.n_seen, state.w.tobytes(), state.tally.tobytes())

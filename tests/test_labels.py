@@ -1,0 +1,71 @@
+"""Labels on a stream: what may come later, what may not, and what errors leave behind."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from pairloom.systems import FPOGD
+from tests.conftest import make_stream
+
+
+def test_classes_cannot_change_in_mid_stream():
+    X, y = make_stream("random", 400, 4)
+    y = (y > 0).astype(int)
+    model = FPOGD(gamma="median", random_state=0).partial_fit(X[:300], y[:300])
+    before = roc_auc_score(y, model.decision_function(X))
+    for classes in ([0, 1, 2], [0, 2], [1, 2], ["0", "1"]):
+        with pytest.raises(ValueError, match=r"this model has the classes \[0, 1\]: they cannot change"):
+            model.partial_fit(X[300:], y[300:], classes=classes)
+    assert roc_auc_score(y, model.decision_function(X)) == before
+    assert model.n_seen_ == 300
+    model.partial_fit(X[300:], y[300:], classes=[1, 0])
+    model.partial_fit(X[300:], y[300:], classes={0, 1})
+
+
+def test_one_label_may_become_two_but_not_three():
+    X, _ = make_stream("random", 6, 4)
+    model = FPOGD(random_state=0).partial_fit(X[:3], [0, 0, 0])
+    with pytest.raises(ValueError, match="names 3 labels, but this model began with two"):
+        model.partial_fit(X[3:], [0, 1, 2], classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="does not contain the label known so far, 0"):
+        model.partial_fit(X[3:], [1, 1, 2], classes=[1, 2])
+    assert model.partial_fit(X[3:], [0, 1, 0], classes=[0, 1]).classes_.tolist() == [0, 1]
+
+
+def test_classes_named_along_with_rows_of_weight_zero_are_remembered():
+    X, _ = make_stream("random", 6, 4)
+    model = FPOGD(random_state=0).partial_fit(X[:3], [0, 1, 0], classes=[0, 1, 2], sample_weight=np.zeros(3))
+    with pytest.raises(ValueError, match=r"an earlier call named \[0, 1, 2\]"):
+        model.partial_fit(X[3:], [0, 1, 0], classes=[0, 1])
+    assert model.partial_fit(X[3:], [0, 1, 2]).classes_.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="cannot change"):
+        model.partial_fit(X[:1], [0], classes=[0, 1], sample_weight=[0.0])
+
+
+def test_classes_have_one_dtype_whatever_the_call():
+    X, _ = make_stream("random", 2, 4)
+    text = ["fine", "fraud"]
+    ways = [FPOGD().fit(X, labels) for labels in (text, np.array(text, dtype=object), pd.Series(text))]
+    ways.append(FPOGD().learn_one(X[0], "fine").learn_one(X[1], "fraud"))
+    ways.append(
+        FPOGD().partial_fit(X[:1], ["fine"]).partial_fit(X[1:], ["fraud"], classes=np.array(text, dtype="<U20"))
+    )
+    assert {model.classes_.dtype.str for model in ways} == {"<U5"}
+    numbers = [FPOGD().fit(X, np.array([0, 1], dtype=kind)) for kind in ("int8", "uint16", "int64")]
+    numbers.append(FPOGD().learn_one(X[0], 0).learn_one(X[1], np.int8(1)))
+    assert {model.classes_.dtype.str for model in numbers} == {"<i8"}
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([0.0, np.nan, 1.0], "Input y contains NaN. It is at row 1"),
+        (["a", None, "b"], "Input y contains None. It is at row 1"),
+        ([0.0, 1.0, np.inf], "Input y contains infinity .* It is at row 2"),
+    ],
+)
+def test_a_missing_label_is_named(y, message):
+    X, _ = make_stream("random", 3, 4)
+    with pytest.raises(ValueError, match=message):
+        FPOGD().fit(X, np.array(y, dtype=object if None in y else None))
