@@ -56,7 +56,8 @@ class Face(BaseEstimator, ABC):
     @property
     def nbytes_(self) -> int:
         """Bytes of all arrays that the model holds."""
-        return nbytes(self._state) + nbytes(self.learner_.kept)
+        check_is_fitted(self)
+        return nbytes(self.learner_)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = str(super().__repr__(N_CHAR_MAX=N_CHAR_MAX))

@@ -104,7 +104,11 @@ class Grid(OnePass):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return nbytes(self.state) + nbytes(self.kept)
+        return nbytes(self.held)
+
+    @property
+    def held(self) -> list[Any]:
+        return [*super().held, None if self._ahead is None else self._ahead[1]]
 
     @property
     def coef(self) -> Array:

@@ -107,6 +107,11 @@ class OnePass(ABC):
         return self.state.t if self.state is not None else 0
 
     @property
+    def held(self) -> list[Any]:
+        """All that is kept, and has arrays: the state, the first rows, and what was derived to answer questions."""
+        return [self.state, self.kept]
+
+    @property
     def coef(self) -> Array:
         """The output iterate, one row per model of the pairs."""
         assert self.state is not None, "no rows seen yet"
@@ -260,7 +265,7 @@ class OnePass(ABC):
         assert self.seed is not None
         rng = generator(self.seed)
         phi = self._rounded(self.features.fix(n_features, rows, rng))
-        memory = self._start_memory(n_features, phi, None if rows is None else rows.astype(work))
+        memory = self._start_memory(n_features, phi, None if rows is None else rows.astype(work, copy=False))
         w = np.zeros((len(self.pairs.models), self.features.n_outputs(n_features)), work)
         recent = Recent(np.zeros((RECENT_ROWS, len(w))))
         return State(phi, cast(memory, np.dtype(self.dtype), work), rng, w, w.copy(), recent)

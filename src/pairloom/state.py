@@ -1,5 +1,6 @@
 """Everything that learning changes: arrays, counters and one random generator."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -145,7 +146,9 @@ class Kept:
 
 
 def cast(tree: T, old: Any, new: Any) -> T:
-    """Convert every array of dtype ``old`` in a dataclass of arrays to ``new``."""
+    """Convert every array of dtype ``old`` in a dataclass of arrays to ``new``; the others are not copied."""
+    if np.dtype(old) == np.dtype(new):
+        return tree
     if isinstance(tree, np.ndarray):
         return tree.astype(new) if tree.dtype == old and tree.ndim else tree  # type: ignore[return-value]
     if is_dataclass(tree) and not isinstance(tree, type):
@@ -154,13 +157,19 @@ def cast(tree: T, old: Any, new: Any) -> T:
 
 
 def nbytes(tree: Any) -> int:
-    """Bytes of all arrays in a dataclass of arrays; sparse rows count their three arrays."""
+    """Bytes of all arrays in a dataclass of arrays, each counted once; sparse rows count their three arrays."""
+    return sum({id(array): array.nbytes for array in list(arrays(tree))}.values())
+
+
+def arrays(tree: Any) -> Iterator[Array]:
+    """All arrays in a dataclass of arrays; a learner tells by ``held`` what it has besides its state."""
     if isinstance(tree, np.ndarray):
-        return tree.nbytes
-    if is_dataclass(tree):
-        return sum(nbytes(getattr(tree, f.name, None)) for f in fields(tree))
-    if isinstance(tree, list):
-        return sum(map(nbytes, tree))
-    if hasattr(tree, "indptr"):
-        return int(tree.data.nbytes + tree.indices.nbytes + tree.indptr.nbytes)
-    return 0
+        yield tree
+    elif hasattr(tree, "indptr"):
+        yield from (tree.data, tree.indices, tree.indptr)
+    elif isinstance(tree, list) or hasattr(tree, "held"):
+        for part in getattr(tree, "held", tree):
+            yield from arrays(part)
+    elif is_dataclass(tree):
+        for f in fields(tree):
+            yield from arrays(getattr(tree, f.name, None))

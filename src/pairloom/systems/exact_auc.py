@@ -236,6 +236,10 @@ class ExactLearner(OnePass):
         return {**vars(self), "solved": None}
 
     @property
+    def held(self) -> list[Any]:
+        return [*super().held, None if self.solved is None else self.solved[1]]
+
+    @property
     @on_one_thread
     def coef(self) -> Array:
         """The minimiser for all rows so far: solved for once, and not part of the state."""
