@@ -46,6 +46,10 @@ class FeatureMap(ABC):
         """Numbers in the arrays of a fixed map, about."""
         return n_features * self.n_outputs(n_features)
 
+    def fixing(self, n_features: int) -> int:
+        """Bytes in use while the map is fixed, about, besides the rows: its arrays are made in float64."""
+        return 8 * self.numbers(n_features)
+
     @abstractmethod
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> Any:
         """Arrays (float64, fields of a dataclass with a ``scaler``) that make this rule a function."""

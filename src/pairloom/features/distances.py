@@ -11,6 +11,9 @@ from pairloom.typing import Array
 BLOCK = 1 << 17
 """Differences of coordinates held at a time (1 MB)."""
 
+LARGE = 1 << 23
+"""Coordinates (64 MB) from which on rows are not copied twice to compare them with themselves."""
+
 ROUNDING = 64 * np.finfo(float).eps
 
 Term = Callable[[Array], Array]
@@ -32,7 +35,10 @@ def squared_distances(X: Any, Y: Any) -> Array:
         # What is left of equal rows is rounding, of either sign.
         return np.asarray(np.where(distances > ROUNDING * squares, distances, 0.0))
     center = np.mean(X, axis=0, dtype=float)
-    X, Y = X - center, Y - center
+    same = X is Y and X.size > LARGE
+    X = X - center
+    # BLAS has another routine for the product of a matrix with itself, which differs in the last bit.
+    Y = X if same else Y - center
     squares = np.square(X).sum(axis=1)[:, None] + np.square(Y).sum(axis=1)[None, :]
     return np.asarray(np.maximum(squares - 2.0 * (X @ Y.T), 0.0))
 

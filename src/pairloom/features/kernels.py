@@ -17,6 +17,9 @@ Gamma = float | Sequence[float] | Literal["paper", "median"]
 
 MEDIAN_ROWS = 512
 
+DRAWN = 64
+"""Frequencies drawn at a time."""
+
 
 @dataclass(frozen=True)
 class Kernel(ABC):
@@ -67,7 +70,7 @@ class Kernel(ABC):
         """``width`` for rows as they come, which ``scaler`` scales."""
         if rows is None:
             return self.width(n_features, None)
-        return self.width(n_features, scaler.apply(rows), smallest_spread(rows))
+        return self.width(n_features, scaler.apply(median_rows(rows)), smallest_spread(rows))
 
     @abstractmethod
     def factors(self, gamma: Array) -> Array:
@@ -125,19 +128,29 @@ class Isotropic(Kernel):
         return np.sqrt(gamma)
 
     def frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
-        return self.from_normals(gamma, rng.standard_normal((count, n_features + self.two_nu)))
+        # Few at a time: with very many columns the frequencies are all the memory there is.
+        q = np.empty((n_features, count))
+        for start in range(0, count, DRAWN):
+            normals = rng.standard_normal((min(DRAWN, count - start), n_features + self.two_nu))
+            q[:, start : start + DRAWN] = self.from_normals(gamma, normals)
+        return q
 
     def from_normals(self, gamma: Array, normals: Array) -> Array:
-        """The frequencies made of standard normal rows: d numbers for g, then 2 nu whose squares sum to c."""
+        """The frequencies made of standard normal rows: d numbers for g, then 2 nu whose squares sum to c.
+
+        The rows are overwritten.
+        """
         d = normals.shape[1] - self.two_nu
-        q = np.sqrt(2.0 * gamma) * normals[:, :d]
+        q = normals[:, :d]
+        q *= np.sqrt(2.0 * gamma)
         if self.two_nu:
             q /= np.sqrt(np.square(normals[:, d:]).mean(axis=1, keepdims=True))
         return np.ascontiguousarray(q.T)
 
     def __call__(self, gamma: Array, X: Any, Y: Any) -> Array:
         root = np.sqrt(gamma)
-        return self.profile(squared_distances(scale_columns(X, root), scale_columns(Y, root)))
+        U = scale_columns(X, root)
+        return self.profile(squared_distances(U, U if Y is X else scale_columns(Y, root)))
 
     @staticmethod
     @abstractmethod
@@ -298,13 +311,18 @@ def median_distance(rows: Any, distances: Callable[[Any, Any], Array]) -> float:
 
     Where most pairs are duplicates the median is 0 and says nothing: then the mean.
     """
-    n = rows.shape[0]
-    take = np.unique(np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int))
-    pairs = distances(rows[take], rows[take])[np.triu_indices(len(take), 1)]
+    rows = median_rows(rows)
+    pairs = distances(rows, rows)[np.triu_indices(rows.shape[0], 1)]
     if pairs.size == 0:
         return 0.0
     median, largest = float(np.median(pairs)), float(pairs.max())
     return median if median > 1e-12 * largest else float(pairs.mean())
+
+
+def median_rows(rows: Any) -> Any:
+    """The rows of which a median is taken: so few need not be scaled all."""
+    n = rows.shape[0]
+    return rows[np.unique(np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int))]
 
 
 def median_squared_distance(rows: Any) -> float:

@@ -98,12 +98,18 @@ class Nystroem(FeatureMap):
     def numbers(self, n_features: int) -> int:
         return self.n_landmarks * (n_features + self.n_outputs(n_features))
 
+    def fixing(self, n_features: int) -> int:
+        """Landmarks twice, and for the eigenvalues a few kernel matrices."""
+        m = self.n_landmarks
+        return 8 * (2 * m * n_features + 5 * m * m)
+
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> NystroemState:
         scaler, gamma = self.kernel.fit(self.scale, n_features, rows)
         widths = self.kernel.factors(gamma) / scaler.scale
         points = scale_columns(self._first(n_features, rows), widths)
         mixing = inverse_root(self.kernel(ONE, points, points), self.n_outputs(n_features))
-        landmarks = np.ascontiguousarray((points.toarray() if is_sparse(points) else points).T)
+        # CSR rows become columns before they become dense, so that there is one dense copy.
+        landmarks = points.T.toarray(order="C") if is_sparse(points) else np.ascontiguousarray(points.T)
         center = landmarks.mean(axis=1) if isinstance(self.kernel, Isotropic) else np.zeros(n_features)
         squares = np.empty((2, landmarks.shape[1]))
         squares[1] = np.einsum("dm,dm->m", landmarks, landmarks)

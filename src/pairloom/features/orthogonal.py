@@ -5,8 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairloom.features.fourier import RandomFourier
-from pairloom.features.kernels import KERNELS, Isotropic
+from pairloom.features.kernels import DRAWN, KERNELS, Isotropic
 from pairloom.typing import Array
+
+TALL, LARGE = 4, 1 << 22
+"""From so many times more columns than frequencies, and from so many numbers in all (32 MB), memory comes first."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,18 @@ class OrthogonalFourier(RandomFourier):
                 "for which RandomFourier works"
             )
 
+    def fixing(self, n_features: int) -> int:
+        """The frequencies; unless they are tall, also their transpose, and of one block the copies that QR makes."""
+        count = self.n_outputs(n_features) // 2
+        numbers, block = self.numbers(n_features), min(n_features, count)
+        if is_tall(n_features, count):
+            return 8 * (numbers + 3 * block * block)
+        return 8 * (numbers + max(numbers, 4 * block * n_features))
+
     def _frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
         assert isinstance(self.kernel, Isotropic)
+        if is_tall(n_features, count):
+            return tall_frequencies(self.kernel, gamma, n_features, count, rng)
         normals = rng.standard_normal((count, n_features + self.kernel.two_nu))
         for start in range(0, count, n_features):
             block = normals[start : start + n_features, :n_features]
@@ -59,5 +72,32 @@ def orthogonal(rows: Array) -> Array:
     """
     Q, R = np.linalg.qr(rows.T)
     # LAPACK leaves the signs open; with R's diagonal positive Q is what Gram-Schmidt gives.
-    lengths = np.copysign(np.linalg.norm(rows, axis=1), np.diag(R))
-    return np.asarray((Q * lengths).T)
+    Q *= np.copysign(np.linalg.norm(rows, axis=1), np.diag(R))
+    return np.asarray(Q.T)
+
+
+def is_tall(n_features: int, count: int) -> bool:
+    """Whether QR's four copies matter, and the frequencies are so few that their Gram matrix is well conditioned."""
+    return n_features >= TALL * count and n_features * count > LARGE
+
+
+def tall_frequencies(kernel: Isotropic, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
+    """One block of orthogonal frequencies, made where it stays: nothing else is as large."""
+    q, rest = np.empty((n_features, count)), np.empty((count, kernel.two_nu))
+    parts = [slice(start, start + DRAWN) for start in range(0, count, DRAWN)]
+    for part in parts:
+        normals = rng.standard_normal((len(rest[part]), n_features + kernel.two_nu))
+        q[:, part], rest[part] = normals[:, :n_features].T, normals[:, n_features:]
+    orthogonalise(q)
+    for part in parts:
+        q[:, part] = kernel.from_normals(gamma, np.concatenate([q[:, part].T, rest[part]], axis=1))
+    return q
+
+
+def orthogonalise(columns: Array) -> None:
+    """``orthogonal`` in place, for few long columns: with G = L L' their Gram matrix, the columns times L'^-1."""
+    gram = columns.T @ columns
+    mixing = np.linalg.inv(np.linalg.cholesky(gram)).T * np.sqrt(np.diag(gram))
+    for start in range(0, len(columns), DRAWN):
+        part = slice(start, start + DRAWN)
+        columns[part] = columns[part] @ mixing

@@ -9,6 +9,9 @@ from pairloom.checks import check_choice
 from pairloom.features.sparse import as_csr, column_moments, column_range, is_sparse, scale_columns
 from pairloom.typing import Array
 
+BLOCK = 1 << 22
+"""Numbers that are made float64 at a time (32 MB)."""
+
 Rule = Literal["standard", "wide", "maxabs", "minmax"]
 Scaling = Rule | None
 
@@ -102,5 +105,11 @@ def _statistics(rows: Any) -> tuple[Array, Array, Array, Array]:
     if is_sparse(rows):
         X = as_csr(rows)
         return *column_range(X), *column_moments(X)
-    X = np.asarray(rows, dtype=float)
-    return X.min(axis=0), X.max(axis=0), X.mean(axis=0), X.std(axis=0)
+    n, d = rows.shape
+    columns = max(2, BLOCK // n)
+    parts = []
+    for start in range(0, d, columns):
+        X = np.asarray(rows[:, start : start + columns], dtype=float)
+        parts.append((X.min(axis=0), X.max(axis=0), X.mean(axis=0), X.std(axis=0)))
+    low, high, mean, deviation = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return low, high, mean, deviation

@@ -105,6 +105,11 @@ class Whitened(FeatureMap):
     def numbers(self, n_features: int) -> int:
         return self.inner.numbers(n_features) + 2 * self.rank * self.n_outputs(n_features)
 
+    def fixing(self, n_features: int) -> int:
+        """That of the inner map, then the features of the first rows, three times."""
+        features = max(MOST_ROWS, self.warm_rows) * self.n_outputs(n_features)
+        return max(self.inner.fixing(n_features), 8 * (self.numbers(n_features) + 3 * features))
+
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> WhitenedState:
         inner = self.inner.fix(n_features, rows, rng)
         seed = int(rng.integers(1 << 31))
