@@ -1,6 +1,7 @@
 """Everything that learning changes: arrays, counters and one random generator."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -135,6 +136,11 @@ class State:
     tally: Array = field(default_factory=lambda: np.zeros(7))
     totals: Array = field(default_factory=lambda: np.zeros((0, 2)))
     lazy: Lazy | None = None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "State":
+        """A copy over the same feature map: learning never writes into a map, and it may be most of the memory."""
+        memo[id(self.phi)] = self.phi
+        return type(self)(**{f.name: deepcopy(getattr(self, f.name), memo) for f in fields(self)})
 
 
 @dataclass
