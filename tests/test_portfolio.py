@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import RandomFourier
+from pairloom import Identity, RandomFourier
 from pairloom.losses import LOSSES
 from pairloom.pairs import OppositeClass
-from pairloom.race import Budget, Descent, Exact, OneMap, Portfolio, pinned
+from pairloom.race import Budget, Candidate, Descent, Exact, OneMap, Portfolio, pinned
+from pairloom.race.budget import largest_first
+from pairloom.state import nbytes
 from tests.test_race import SMALL
 
 
@@ -20,7 +22,7 @@ def test_budgets_bound_time_and_memory():
     assert slow.n_components < 8192
     assert min(c.microseconds(20) for c in slow.finalists("wide", 1.0)) <= 5.0
     small = Budget(bytes=2**22).sized(Portfolio(), 20, 2)
-    assert sum(c.nbytes(20, 2) for c in small.finalists("wide", 1.0)) <= 2**22
+    assert sum(c.space(20, 2) for c in small.finalists("wide", 1.0)) <= 2**22
     assert small.n_components < 8192
     least = Budget(bytes=1).sized(Portfolio(), 20, 2)
     assert least.n_components == 128
@@ -42,11 +44,46 @@ def test_admitted_are_those_that_fit_in_order():
     need = [c.nbytes(4, 2) for c in candidates]
     assert Budget().admit(candidates, 4, 2) == candidates
     assert Budget(bytes=1).admit(candidates, 4, 2) == candidates[:1]
-    assert Budget(bytes=need[0] + need[2]).admit(candidates, 4, 2) == [candidates[0], candidates[1]]
-    assert Budget(bytes=4 * (need[0] + need[1])).admit(candidates, 4, 2, share=0.25) == candidates[:2]
+    assert Budget(bytes=need[0] + need[1]).admit(candidates, 4, 2) == candidates[:2]
+    assert Budget(bytes=4 * (need[0] + need[2])).admit(candidates, 4, 2, share=0.25) == [candidates[0], candidates[2]]
     cheap = Budget(microseconds=candidates[2].microseconds(4) / 4)
     assert cheap.admit(candidates, 4, 2) == candidates[:3]
     assert Budget().admit([], 4, 2) == []
+    room = Budget(bytes=2 * sum(need))
+    assert room.admit(candidates, 4, 2, held=candidates) == candidates
+    assert room.admit(candidates, 4, 2, held=[*candidates, candidates[0]]) == candidates[:3]
+    assert candidates[0].space(4, 2, itemsize=8) == 2 * candidates[0].space(4, 2)
+
+
+def test_very_many_columns_leave_room_for_maps_in_the_making():
+    d, budget = 47_236, Budget()
+    scouts = Portfolio().scouts(d)[1:6]
+    finalists = budget.sized(Portfolio(), d, 2).finalists("wide", 1.0)
+    admitted = budget.admit(finalists, d, 2, held=scouts)
+    assert 1 < len(admitted) < len(finalists)
+    total = sum(one.nbytes(d, 2) for one in [*scouts, *admitted])
+    assert total <= budget.bytes
+    ordered = largest_first(admitted, d)
+    assert total + ordered[-1].features.fixing(d) <= 1.125 * budget.bytes
+    assert ordered[0].features.fixing(d) == max(one.features.fixing(d) for one in admitted)
+
+
+def test_candidates_are_as_large_as_they_say():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 500))
+    for candidate in [*Portfolio().scouts(500)[:2], *replace(SMALL, n_components=512).finalists("wide", 1.0)]:
+        learner = candidate.learner(OppositeClass(), seed=0)
+        learner.settle(X)
+        assert candidate.space(500, 2) == pytest.approx(nbytes(learner) - nbytes(learner.state.recent), rel=0.25)
+
+
+def test_the_first_scout_is_exact_only_where_its_moments_fit():
+    assert Budget().exact(Portfolio(), 2) == Portfolio()
+    few = Budget(bytes=8 * 2 * 20**2).exact(Portfolio(), 2)
+    assert isinstance(few.scouts(20)[0].head, Exact)
+    assert isinstance(few.scouts(21)[0].head, Descent)
+    with pytest.raises(ValueError, match="max_bytes"):
+        Candidate("", Identity(), Exact()).learner(OppositeClass(), max_bytes=100, seed=0).settle(np.eye(20))
 
 
 @pytest.mark.parametrize(("name", "value"), [("bytes", 0), ("bytes", 1.5), ("microseconds", 0), ("microseconds", "a")])

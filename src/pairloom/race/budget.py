@@ -1,12 +1,17 @@
 """What a race may cost."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import isqrt
 
 from pairloom.checks import check_count, check_number
 from pairloom.race.portfolio import Candidate, Portfolio
 
 SMALLEST = 128
 """Components below which finalists are not made smaller."""
+
+SPARE = 1.125
+"""Times its bytes a budget may need for a moment, while a map is fixed in float64."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +20,7 @@ class Budget:
 
     Parameters
     ----------
-    bytes : of all candidates together, about.
+    bytes : of all candidates together; an eighth more for a moment, while the large spaces join.
     microseconds : nominal time per example once the race is settled; None is six times that of scikit-learn's
         ``RBFSampler(1024)`` and ``SGDClassifier`` in float32: 39 + 0.18 d. A nominal microsecond is 1e5 flops of a
         product.
@@ -38,33 +43,54 @@ class Budget:
             return self.microseconds
         return 6.0 * (6.5 + 0.03 * n_features)
 
-    def sized(self, portfolio: Portfolio, n_features: int, n_classes: int) -> Portfolio:
+    def sized(self, portfolio: Portfolio, n_features: int, n_classes: int, itemsize: int = 4) -> Portfolio:
         """The portfolio with finalists small enough for one to fit by its time, and all by their memory."""
         while portfolio.n_components > SMALLEST:
             finalists = portfolio.finalists(portfolio.scales[0], 1.0)
             fast = any(one.microseconds(n_features) <= self.limit(n_features) for one in finalists)
-            if not finalists or (fast and sum(one.nbytes(n_features, n_classes) for one in finalists) <= self.bytes):
+            need = sum(one.space(n_features, n_classes, itemsize) for one in finalists)
+            if not finalists or (fast and need <= self.bytes):
                 break
             portfolio = portfolio.halved()
         return portfolio
 
-    def warm_rows(self, portfolio: Portfolio, n_features: int) -> int:
+    def exact(self, portfolio: Portfolio, n_classes: int) -> Portfolio:
+        """The portfolio with exact scouts only where their moments fit: the first scout is always admitted."""
+        return replace(portfolio, max_exact=min(portfolio.max_exact, isqrt(self.bytes // (8 * n_classes))))
+
+    def warm_rows(self, portfolio: Portfolio, n_features: int, itemsize: int = 4) -> int:
         """Rows to keep at the start: a power of two, a quarter of the memory at most."""
-        most = max(256, self.bytes // (16 * n_features))
+        most = max(256, self.bytes // (4 * itemsize * n_features))
         return min(portfolio.warm_rows, 1 << (most.bit_length() - 1))
 
     def admit(
-        self, candidates: list[Candidate], n_features: int, n_classes: int, share: float = 1.0
+        self,
+        candidates: list[Candidate],
+        n_features: int,
+        n_classes: int,
+        share: float = 1.0,
+        *,
+        held: Sequence[Candidate] = (),
+        itemsize: int = 4,
     ) -> list[Candidate]:
-        """The candidates, in order, that fit into a share of the memory together; the first always does.
+        """The candidates, in order, that fit into a share of the memory together with those already ``held``.
 
-        None may cost more by itself than four times what the settled race may: a stream may end before that.
+        The first always does. None may cost more by itself than four times what the settled race may: a stream may end
+        before that. They enter in the order of ``largest_first``, and there must be room for each while it is made.
         """
-        admitted, total = candidates[:1], sum(one.nbytes(n_features, n_classes) for one in candidates[:1])
+        before = sum(one.nbytes(n_features, n_classes, itemsize) for one in held)
+        admitted = candidates[:1]
         for candidate in candidates[1:]:
-            need = candidate.nbytes(n_features, n_classes)
+            total, peak = before, 0
+            for one in largest_first([*admitted, candidate], n_features):
+                total += one.nbytes(n_features, n_classes, itemsize)
+                peak = max(peak, total + one.features.fixing(n_features))
             fast = candidate.microseconds(n_features) <= 4.0 * self.limit(n_features)
-            if fast and total + need <= share * self.bytes:
+            if fast and total <= share * self.bytes and peak <= SPARE * self.bytes:
                 admitted.append(candidate)
-                total += need
         return admitted
+
+
+def largest_first(candidates: Sequence[Candidate], n_features: int) -> list[Candidate]:
+    """Those that need most while they are made, before others are there."""
+    return sorted(candidates, key=lambda one: one.features.fixing(n_features), reverse=True)

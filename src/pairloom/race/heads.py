@@ -14,6 +14,7 @@ from pairloom.memory.strata import Representative
 from pairloom.pairs import OppositeClass
 from pairloom.race.exact_path import ExactPath
 from pairloom.steps import L2, Constant
+from pairloom.systems.exact_auc import ROWS
 
 STEP, SWEEP = 130.0, 16.0
 """What a feature costs a gradient step, and for each partner besides, in flops of a product: measured, at D = 8,192."""
@@ -25,16 +26,23 @@ class Exact:
 
     alphas: tuple[float, ...] = (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)
 
-    def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> ExactPath:
-        return ExactPath(features=features, pairs=pairs, alphas=self.alphas, max_bytes=2**62, **rest)
+    @property
+    def n_models(self) -> int:
+        """For each class that has models."""
+        return len(self.alphas)
+
+    def learner(self, features: FeatureMap, pairs: OppositeClass, max_bytes: int = 2**30, **rest: Any) -> ExactPath:
+        return ExactPath(features=features, pairs=pairs, alphas=self.alphas, max_bytes=max_bytes, **rest)
 
     def flops(self, n_outputs: int) -> float:
         """Per row; the moments are taken in double precision, at half the speed."""
         return 4.0 * n_outputs**2
 
-    def numbers(self, n_outputs: int, n_classes: int) -> int:
-        """Of four bytes each."""
-        return 2 * n_classes * n_outputs**2
+    def nbytes(self, n_features: int, n_outputs: int, n_classes: int, itemsize: int) -> int:
+        """Moments, in double precision; the open block and weights, in numbers of ``itemsize`` bytes."""
+        moments = n_classes * n_outputs * (n_outputs + 1)
+        weights = 2 * n_targets(n_classes) * self.n_models * n_outputs
+        return 8 * moments + itemsize * (ROWS * n_outputs + weights)
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,13 @@ class Descent:
     cluster_in: Space = "features"
     block_rows: int = 128
 
-    def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> Grid:
+    @property
+    def n_models(self) -> int:
+        """For each class that has models."""
+        return len(self.steps) * len(self.penalties)
+
+    def learner(self, features: FeatureMap, pairs: OppositeClass, max_bytes: int = 2**30, **rest: Any) -> Grid:
+        """The models; ``max_bytes`` is for heads whose memory is not a few vectors."""
         memory = Strata(max_strata=self.max_strata, representative=self.representative, cluster_in=self.cluster_in)
         rest["engine"] = "auto"  # a grid has its own
         learners = [
@@ -65,9 +79,16 @@ class Descent:
         """Of one model alone, per row."""
         return (STEP + SWEEP * self.max_strata) * n_outputs
 
-    def numbers(self, n_outputs: int, n_classes: int) -> int:
-        """Slots and weights."""
-        return n_classes * (self.max_strata + 2 * len(self.steps) * len(self.penalties)) * n_outputs
+    def nbytes(self, n_features: int, n_outputs: int, n_classes: int, itemsize: int) -> int:
+        """Slots, centres and weights, in numbers of ``itemsize`` bytes; not the rows of the open block, often CSR."""
+        strata, centers = n_classes * self.max_strata, n_outputs if self.cluster_in == "features" else n_features
+        weights = 2 * n_targets(n_classes) * self.n_models * n_outputs
+        return itemsize * (strata * (n_outputs + centers) + weights)
 
 
 Head = Exact | Descent
+
+
+def n_targets(n_classes: int) -> int:
+    """Classes that have models: of two classes one speaks for both."""
+    return 1 if n_classes == 2 else n_classes

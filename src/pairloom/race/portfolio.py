@@ -10,8 +10,10 @@ from pairloom.features.scaling import Scaling
 from pairloom.grid import Grid
 from pairloom.memory.strata import Representative
 from pairloom.pairs import OppositeClass
+from pairloom.race.evidence import RAW, WINDOW_ROWS
 from pairloom.race.exact_path import ExactPath
-from pairloom.race.heads import Descent, Exact, Head
+from pairloom.race.heads import Descent, Exact, Head, n_targets
+from pairloom.state import RECENT
 
 FLOPS = 1e5
 """Of one core in a nominal microsecond: products of float32 matrices."""
@@ -34,10 +36,18 @@ class Candidate:
         """Nominal time per example of one of its models."""
         return (self.features.flops(n_features) + self.head.flops(self.features.n_outputs(n_features))) / FLOPS
 
-    def nbytes(self, n_features: int, n_classes: int) -> int:
-        """Bytes of its arrays, about."""
+    def nbytes(self, n_features: int, n_classes: int, itemsize: int = 4) -> int:
+        """Bytes of its arrays, about, in numbers of ``itemsize`` bytes where it is not float64 always."""
+        return self.space(n_features, n_classes, itemsize) + self.scores(n_classes)
+
+    def space(self, n_features: int, n_classes: int, itemsize: int = 4) -> int:
+        """Bytes of its map and its models."""
         D = self.features.n_outputs(n_features)
-        return 4 * (self.features.numbers(n_features) + self.head.numbers(D, n_classes))
+        return itemsize * self.features.numbers(n_features) + self.head.nbytes(n_features, D, n_classes, itemsize)
+
+    def scores(self, n_classes: int) -> int:
+        """Bytes of the scores that a race keeps of its models, however small these are."""
+        return 8 * (RECENT + RAW * WINDOW_ROWS) * n_targets(n_classes) * self.head.n_models
 
 
 @dataclass(frozen=True)

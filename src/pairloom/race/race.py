@@ -9,7 +9,7 @@ from pairloom.calibration import next_calibration_row
 from pairloom.features import FeatureMap, Identity
 from pairloom.onepass import OnePass
 from pairloom.pairs import OppositeClass
-from pairloom.race.budget import Budget
+from pairloom.race.budget import Budget, largest_first
 from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import Evidence
 from pairloom.race.mixing import affordable, grown, pruned
@@ -103,7 +103,13 @@ class Race(OnePass):
 
     @property
     def warm_rows(self) -> int:
-        return self.portfolio.warm_rows if self.state is None else self.budget.warm_rows(self.portfolio, self.n_columns)
+        if self.state is None:
+            return self.portfolio.warm_rows
+        return self.budget.warm_rows(self.portfolio, self.n_columns, self._itemsize)
+
+    @property
+    def _itemsize(self) -> int:
+        return np.dtype(self.dtype).itemsize
 
     @property
     def n_columns(self) -> int:
@@ -135,7 +141,10 @@ class Race(OnePass):
 
     def _start_memory(self, n_features: int, phi: Any, rows: Any) -> Track:
         """The scouts; none before the first row."""
-        scouts = self.budget.admit(self.portfolio.scouts(n_features), n_features, self.pairs.n_classes, share=0.25)
+        C, budget = self.pairs.n_classes, self.budget
+        scouts = budget.exact(self.portfolio, C).scouts(n_features)
+        # A quarter: at a replay the old scouts are there until the new ones have learned.
+        scouts = budget.admit(scouts, n_features, C, 0.25, itemsize=self._itemsize)
         entrants = [] if rows is None else [self._enter(scout, rows) for scout in scouts]
         size = len(self.pairs.models)
         return Track(
@@ -144,7 +153,9 @@ class Race(OnePass):
         )  # fmt: skip
 
     def _enter(self, candidate: Candidate, rows: Any) -> Entrant:
-        learner = candidate.learner(self.pairs, dtype=self.dtype, seed=self.seed, engine=self.engine)
+        learner = candidate.learner(
+            self.pairs, max_bytes=self.budget.bytes, dtype=self.dtype, seed=self.seed, engine=self.engine
+        )
         learner.settle(rows)
         return Entrant(candidate, learner, candidate.microseconds(rows.shape[1]))
 
@@ -156,10 +167,10 @@ class Race(OnePass):
 
     def _start_finalists(self, batch: Batch) -> None:
         """The large spaces learn the kept rows; of the scouts those of the mixture go on."""
-        track, d = self.track, self.n_columns
+        track, d, C = self.track, self.n_columns, self.pairs.n_classes
         ranked = [track.entrants[one.entrant].candidate for one in self._ranked()]
         guide = next((candidate for candidate in ranked if candidate.factor), ranked[0])
-        sized = self.budget.sized(self.portfolio, d, self.pairs.n_classes)
+        sized = self.budget.sized(self.portfolio, d, C, self._itemsize)
         finalists = sized.finalists(guide.features.scale, guide.factor or 1.0)
         track.entrants = [track.entrants[i] for i in sorted(set(track.chosen[:, 0].tolist()))]
         # A small budget may make a finalist what a scout is already, or give it the same name.
@@ -169,10 +180,13 @@ class Race(OnePass):
             for one in finalists
             if known.get(one.name) != one.features.n_outputs(d)
         ]
-        for candidate in self.budget.admit(new, d, self.pairs.n_classes):
-            entrant = self._enter(candidate, batch.X)
+        held = [entrant.candidate for entrant in track.entrants]
+        admitted = self.budget.admit(new, d, C, held=held, itemsize=self._itemsize)
+        made = {}
+        for candidate in largest_first(admitted, d):
+            entrant = made[candidate.name] = self._enter(candidate, batch.X)
             entrant.learner.learn(batch)
-            track.entrants.append(entrant)
+        track.entrants += [made[candidate.name] for candidate in admitted]
         track.evidence = Evidence(self.pairs.models, sum(map(len, track.entrants)))
         track.evaluated = max(0, len(batch) - RECENT)
         track.standings = [one for one in track.standings if one.row < len(batch) or one.name not in known]
