@@ -26,6 +26,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/kernel_systems.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/race.py
+	$(BIN)/python benchmarks/memory.py
 
 soak: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m soak
