@@ -313,3 +313,11 @@ def test_parts_need_neither_scikit_learn_nor_sparse_matrices():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.5), Matern32(tuple(np.linspace(0.1, 1.0, 80)))])
+def test_frequencies_made_orthogonal_in_place_are_those_of_qr(kernel, monkeypatch):
+    phi = OrthogonalFourier(30, kernel)
+    expected = phi.fix(80, None, np.random.default_rng(0)).projection
+    monkeypatch.setattr("pairloom.features.orthogonal.LARGE", 0)
+    np.testing.assert_allclose(phi.fix(80, None, np.random.default_rng(0)).projection, expected, rtol=1e-10, atol=1e-12)

@@ -31,7 +31,7 @@ from pairloom import (
     Strata,
     WholeHistory,
 )
-from pairloom.state import SKIPPED
+from pairloom.state import SKIPPED, nbytes
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 
@@ -343,3 +343,11 @@ def test_a_grid_from_an_estimator_learns_what_the_estimators_learn():
     assert model.grid(n_classes=3).pairs == OppositeClass(3)
     with pytest.raises(ValueError, match="loss must be one of"):
         model.grid(losses=["cubic"])
+
+
+def test_bytes_count_the_open_block_evaluated_ahead_but_the_map_once():
+    X, y = np.random.default_rng(0).normal(size=(200, 3)), np.tile([1.0, -1.0], 100)
+    grid = Grid([Learner(seed=0)], block_rows=128).partial_fit(X, y)
+    before = grid.nbytes
+    grid.score(X[:1])
+    assert before < grid.nbytes <= 2 * before - nbytes(grid.state.phi)
