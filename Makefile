@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/pairloom demo
 
 test: $(READY)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -29,7 +29,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/memory.py
 
 soak: $(READY)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m soak
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 -m "soak or not soak"
 
 clean:
 	rm -rf .venv

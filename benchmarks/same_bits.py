@@ -8,8 +8,8 @@ does so in a process of its own, on one core, through the public interface only.
 Names that end in "(calibrated)" are log-odds or predictions, all others raw scores. Without checkouts, this one is held
 against itself.
 
-A process that compiles may give other last bits than one that loads the same functions from the disk cache (seen with
-ProjectronPP): a checkout in which anything was compiled is run again, and the second run counts.
+In checkouts without ``compiled.SelfContained``, a process that compiles may give other last bits than one that loads
+the same functions from the disk cache: a checkout in which anything was compiled is run again, and the second counts.
 """
 
 import argparse

@@ -68,10 +68,10 @@ def any_rows(rng, n, d):
 
 
 def any_weights(rng, n):
-    """Equal or wild, inside the range that is taken and, now and then, beyond it."""
-    most = 100 if rng.random() < 0.9 else 300
+    """Equal or wild, from the smallest double to the largest."""
+    most = pick(rng, (3, 30, 307))
     exponents = rng.uniform(-most, most, n) if rng.random() < 0.6 else np.full(n, rng.uniform(-most, most))
-    weights = 10.0**exponents
+    weights = 10.0**exponents * (1.0 if rng.random() < 0.9 else 1e-17)
     return None if rng.random() < 0.2 else np.where(rng.random(n) < 0.1, 0.0, weights)
 
 

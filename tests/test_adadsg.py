@@ -67,7 +67,7 @@ def test_the_mean_step_is_the_full_pairwise_gradient_of_the_stage(loss, weighted
     grid = np.stack(np.meshgrid(*((np.arange(m) + 0.5) / m for m in masses)), axis=-1).reshape(-1, 2)
     i, j = stage.draw(grid)
     rate = 1e-3
-    steps = [descend(w, d, LOSSES[loss], np.array([1.0, rate, 0.0]), np.zeros(6)) - w for d in X[i] - X[j]]
+    steps = [descend(w, d, LOSSES[loss], np.array([1.0, rate, 0.0]), np.zeros(7)) - w for d in X[i] - X[j]]
     gradient = np.zeros(3)
     for a in stage.rows[0]:
         for b in stage.rows[1]:

@@ -120,7 +120,7 @@ def test_all_pairs_ask_for_equal_scores_inside_a_class():
             t = 1.0 if y == model else -1.0
             targets = np.where(np.array(labels) == model, 1.0, -1.0)
             np.testing.assert_array_equal(pairs.sign(y, np.array(labels), model), np.ones(len(labels)))
-            np.testing.assert_array_equal(pairs.offset(y, np.array(labels), model), 1 - (t - targets))
+            np.testing.assert_array_equal(pairs.offset(y, np.array(labels), model), -(t - targets))
     assert ClassDifference(3).models.tolist() == OppositeClass(3).models.tolist()
     with pytest.raises(ValueError, match="ClassDifference pairs ask for an exact difference"):
         Learner(pairs=ClassDifference(), loss=LOSSES["hinge"])

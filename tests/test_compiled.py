@@ -38,6 +38,34 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in cache.rglob("*.nbc")} == files
 
 
+CALLER = """
+import numpy as np
+from pairloom.compiled import compiled
+from pairloom.systems.projectronpp import grow
+
+@compiled
+def call(inverse, e, n, distance):
+    grow(inverse, e, n, distance)
+
+def bits(function):
+    inverse, e = np.zeros((60, 60)), np.random.default_rng(0).normal(size=60)
+    function(inverse, e, 59, 0.7)
+    return inverse.tobytes().hex()
+"""
+
+
+def test_the_process_that_compiles_and_later_ones_give_the_same_bits(tmp_path):
+    """grow is not inlined, but optimised once more for its caller, which changes its last bits."""
+    package, cache = copy_package(tmp_path / "site"), tmp_path / "cache"
+    (package.parent / "caller.py").write_text(CALLER)
+    call, count = "from caller import *; print(bits(call))", "; print(*call.stats.cache_hits.values())"
+    first = run(call + count, package, cache)
+    assert run(call + count, package, cache).split() == [first, "1"]
+    # nor does it matter what else a process has loaded before
+    alone = "from caller import *; bits(grow); print(*grow.stats.cache_hits.values()); "
+    assert run(alone + call, package, cache).split() == ["1", first]
+
+
 def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
     """loss_slope is compiled into the engine's loop; Numba itself watches only the engine's file."""
     package = copy_package(tmp_path)

@@ -5,9 +5,22 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.utils.estimator_checks import check_estimator
 
-from pairloom import Constant, Gaussian, Identity, Latest, Learner, OppositeClass, RandomFourier
+from pairloom import (
+    Constant,
+    Gaussian,
+    Grid,
+    Identity,
+    Latest,
+    Learner,
+    Logistic,
+    OppositeClass,
+    Order,
+    RandomFourier,
+    Square,
+)
 from pairloom.card import Card
 from pairloom.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap
@@ -22,21 +35,60 @@ class Huberized(Loss):
     """A smoothed hinge: the specification half of a new loss."""
 
     name: ClassVar[str] = "huberized"
-    code: ClassVar[int] = 99
     smoothness: ClassVar[float] = 1.0
+
+    bend: float = 1.0
 
     def value(self, margin):
         gap = np.maximum(0.0, 1.0 - margin)
-        return np.where(gap < 1, gap**2 / 2, gap - 0.5)
+        return np.where(gap < self.bend, gap**2 / 2, self.bend * (gap - self.bend / 2))
 
     def derivative(self, margin):
-        return -np.minimum(1.0, np.maximum(0.0, 1.0 - margin))
+        return -np.minimum(self.bend, np.maximum(0.0, 1.0 - margin))
 
 
-def test_a_new_loss_runs_on_the_reference_engine_at_once():
+class Compiled(Huberized):
+    """The whole of it."""
+
+    def scalars(self):
+        bend = self.bend
+
+        def value(m):
+            gap = max(0.0, 1.0 - m)
+            return gap * gap / 2 if gap < bend else bend * (gap - bend / 2)
+
+        def slope(m):
+            return -min(bend, max(0.0, 1.0 - m))
+
+        return value, slope
+
+
+def test_a_loss_without_its_compiled_half_is_for_the_reference_engine_alone():
     X, y = make_stream("random", 300, 3)
     learner = Learner(loss=Huberized(), engine="reference", seed=0).partial_fit(X, y)
     assert learner.pair_score(X[y > 0][:50], X[y < 0][:50]).mean() > 0
+    with pytest.raises(ValueError, match=r"loss=Huberized\(bend=1.0\) has no compiled form: use engine='reference'"):
+        Learner(loss=Huberized())
+
+
+@pytest.mark.parametrize("bend", [1.0, 0.3])
+def test_a_new_loss_runs_on_every_engine(bend):
+    X, y = make_stream("random", 300, 3)
+    for features, rows in ((RandomFourier(32), X), (Identity(), X), (Identity(), csr_array(X))):
+        learner = Learner(features=features, loss=Compiled(bend), step=Constant(0.05), dtype="float64", seed=0)
+        truth = replace(learner, engine="reference").partial_fit(X, y)
+        np.testing.assert_allclose(replace(learner).partial_fit(rows, y).coef, truth.coef, rtol=0, atol=1e-12)
+    grid = Grid([replace(learner), replace(learner, loss=Logistic())]).partial_fit(X, y)
+    np.testing.assert_allclose(grid.coef[0], truth.coef[0], rtol=0, atol=1e-12)
+    assert np.abs(truth.coef).max() > 0
+
+
+@pytest.mark.parametrize("kind", [Square, Order])
+def test_a_changed_part_is_not_taken_for_the_one_it_was_made_of(kind):
+    """A subclass has the number of its parent in compiled code, which does not know what it changed."""
+    part = type("Changed", (kind,), {})()
+    with pytest.raises(ValueError, match=r"Changed\(\) has no compiled form"):
+        Learner(features=Identity(), memory=Latest("previous"), **{"loss" if kind is Square else "pairs": part})
 
 
 @dataclass(frozen=True)

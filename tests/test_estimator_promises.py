@@ -182,7 +182,7 @@ def test_4_a_bad_batch_leaves_no_trace(kind, seen):
         "row 7, column 2": (huge, y),
         "y contains infinity at row 6": (X, late),
         "y contains NaN at row 2": (X, np.where(np.arange(20) == 2, np.nan, y)),
-        "y must be numbers": (X, ["a"] * 20),
+        "y must hold numbers, got the text a at row 0": (X, ["a"] * 20),
         "y should be a 1d array": (X, np.ones((20, 2))),
         "requires y to be passed": (X, None),
         "inconsistent numbers of samples": (X, y[:-1]),
@@ -191,7 +191,7 @@ def test_4_a_bad_batch_leaves_no_trace(kind, seen):
         "got 0.5 at row 0": (X, y, None, queries + 0.5),
         "Expected 2D array": (X[0], y[:1]),
         "minimum of 1 is required": (X[:0], y[:0]),
-        "could not convert string": (np.where(X > 0, "a", "b"), y),
+        "X must hold numbers, got the text [ab]": (np.where(X > 0, "a", "b"), y),
         **({f"X has 4 features, but {kind.__name__} is expecting 5": (X[:, :4], y)} if seen else {}),
     }.items():
         with pytest.raises(ValueError, match=message):
@@ -265,7 +265,7 @@ def test_5_bytes_are_the_formula_and_flat():
         model.partial_fit(X[rows], y[rows], groups=[f"query {i // 5}" for i in range(start, start + 1000)])
         sizes.append(model.nbytes_)
     # Points, weights and average, frequencies with their offset and scaling, in float32; ...
-    single = 4 * (size * D + 2 * D + d * D // 2 + D // 2 + 2 * d)
+    single = 4 * (size * D + 2 * D + d * D // 2 + D // 2 + 3 * d)
     # ... labels, queries and mass, recent scores, labels and weights, the tally, the width, the row count.
     double = 8 * (3 * size + 3 * 4096 + len(model.learner_.state.tally) + 1 + 1)
     assert sizes[1] == sizes[-1] == single + double

@@ -112,7 +112,7 @@ def test_bytes_are_the_formula_and_flat():
     memory = 4 * (20 * 4 + 20 * 20) + 8 * (20 + 20 + 2 + 2 + 1)
     assert nbytes(model.learner_.state.memory) == memory
     assert set(sizes) == {sizes[0]}
-    assert sizes[0] == memory + 4 * 2 * 4 + 8 * (3 * 4096 + 6)
+    assert sizes[0] == memory + 4 * 2 * 4 + 8 * (3 * 4096 + 7)
 
 
 @pytest.mark.parametrize(

@@ -315,7 +315,7 @@ def test_bytes_are_the_formula_and_flat():
     # Supports in float32; coefficients, inverse, their number, the width.
     memory = 4 * 10 * 4 + 8 * (10 + 10 * 10 + 1 + 1)
     assert nbytes(model.learner_.state.memory) == memory
-    assert set(sizes) == {memory + 4 * 2 * 4 + 8 * (3 * 4096 + 6)}
+    assert set(sizes) == {memory + 4 * 2 * 4 + 8 * (3 * 4096 + 7)}
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_5_bytes_are_the_formula_and_flat():
     # Representatives and centres, weights and average, frequencies with their offset and scaling, in float32; ...
     single = 4 * (2 * 2 * s * D + 2 * D + d * D // 2 + D // 2 + 2 * d)
     # ... counts, labels, queries and scatter, recent scores, labels and weights, the tally, the width, the groups.
-    double = 8 * (4 * 2 * s + 3 * 4096 + 6 + 1 + 2)
+    double = 8 * (4 * 2 * s + 3 * 4096 + 7 + 1 + 2)
     assert sizes[1] == sizes[-1] == single + double
     assert sizes[0] == single + double + 1000 * (4 * d + 3 * 8)
     assert nbytes(model.learner_.state) == sizes[-1]

@@ -9,6 +9,7 @@ from pairloom import L2, Constant, Gaussian, Identity, Latest, Learner, RandomFo
 from pairloom.engines.reference import gradient, paired
 from pairloom.losses import LOSSES
 from pairloom.memory import Example
+from pairloom.pairs import NO_QUERY
 from tests.conftest import make_stream
 
 ENGINES = ["reference", "fused"]
@@ -100,7 +101,7 @@ def test_3_counts_add_up_and_weights_sum_to_their_total(engine, by, normalizatio
             else:
                 assert slots.mass[:5].sum() == n[-1.0]
                 assert slots.mass[5:].sum() == n[1.0]
-                example = Example(X[t], X[t], float(y[t] > 0), 1.0, 0, np.empty(0))
+                example = Example(X[t], X[t], float(y[t] > 0), 1.0, NO_QUERY, np.empty(0))
                 partners, p = paired(model.memory, model.pairs, slots, example, 1.0)
                 assert slots.mass[partners].sum() == n[-y[t]]
                 if n[-y[t]]:
@@ -157,7 +158,7 @@ def test_4_reservoir_is_uniform_and_its_gradient_unbiased_with_the_exact_varianc
 
     exact = np.mean([pair_gradient(x) for m in members for x in m], axis=0)
     slots = model.state.memory.slots
-    example = Example(z, z, 1.0, 1.0, 0, np.empty(0))
+    example = Example(z, z, 1.0, 1.0, NO_QUERY, np.empty(0))
     partners, weights = paired(model.memory, model.pairs, slots, example, 1.0)
     estimates = []
     for drawn in points:

@@ -1,11 +1,26 @@
 """Sample weights: they scale the step and the count; an unstable step is split; 0 skips the row."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from pairloom import Constant, Gaussian, Identity, Learner, RandomFourier, Strata
+from pairloom import (
+    L2,
+    Constant,
+    Gaussian,
+    Grid,
+    Hinge,
+    Identity,
+    Learner,
+    Logistic,
+    RandomFourier,
+    Reservoir,
+    RSx,
+    Strata,
+)
 from pairloom.state import CUT
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
@@ -137,3 +152,82 @@ def test_heavier_rows_pull_harder():
     model.partial_fit(X, y, sample_weight=by_first)
     along = model.pair_score(np.eye(3), -np.eye(3))
     assert along[0] > 1.5 * along[1] > 0
+
+
+def test_a_heavy_row_is_learned_in_a_hundred_parts_at_most():
+    """A weight of 1e9 costs what 100 does; its parts, still too long, are cut, and nobody is warned of eta."""
+    d = np.array([1.0, 2.0])
+    X, y = np.array([[0.0, 0.0], d]), [-1, 1]
+    learners = [
+        Learner(features=Identity(), memory=Strata(eps=1.0), step=Constant(0.1), dtype="float64", engine=engine)
+        for engine in ("reference", "fused")
+    ]
+    for learner in learners:
+        learner.partial_fit(X, y, sample_weight=[1, 1e9])
+        assert learner.state.tally[CUT] == 0
+        assert learner.state.memory.slots.mass[16] == 1e9
+        # A pair that is learned to the end is met exactly.
+        assert learner.coef[0] @ d == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(learners[0].coef, learners[1].coef, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+@pytest.mark.parametrize("weight", [99.5, 150.0, 1e5, 1e20, 1e100])
+@pytest.mark.parametrize("rows", [np.asarray, csr_array])
+def test_engines_agree_on_heavy_rows(weight, rows):
+    X, y = make_stream("random", 120, 3)
+    weights = np.where(np.arange(120) % 10 == 5, weight, 1.0)
+    for parts in ({"loss": Logistic()}, {"loss": Hinge(), "average": "mean"}, {"penalty": L2(0.1, "proximal")}):
+        learner = Learner(features=Identity(), memory=Strata(0.5, 3), step=Constant(0.05), dtype="float64", **parts)
+        truth = replace(learner, engine="reference").partial_fit(X, y, sample_weight=weights)
+        fast = replace(learner).partial_fit(rows(X), y, sample_weight=weights)
+        grid = Grid([replace(learner), replace(learner, step=Constant(0.01))]).partial_fit(X, y, sample_weight=weights)
+        for coef in (fast.coef[0], grid.coef[0]):
+            np.testing.assert_allclose(coef, truth.coef[0], rtol=0, atol=1e-8 * np.abs(truth.coef).max())
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (-1.0, "finite and not negative; it is -1.0 at row 3"),
+        (np.nan, "finite and not negative"),
+        (np.inf, "finite and not negative; it is inf at row 3"),
+    ],
+)
+def test_weights_that_are_refused(weight, message):
+    X, y = make_stream("random", 20, 3)
+    with pytest.raises(ValueError, match=message):
+        FPOGD().fit(X, y, sample_weight=np.where(np.arange(20) == 3, weight, 1.0))
+    for strange in (["1"] * 20, np.ones(20) + 1j, np.ma.masked_array(np.ones(20), np.arange(20) == 3)):
+        with pytest.raises(ValueError, match=r"sample_weight|Complex data not supported"):
+            FPOGD().fit(X, y, sample_weight=strange)
+
+
+def test_weights_at_the_ends_of_all_doubles_count_as_those_that_can_be_added_and_squared():
+    X, y = make_stream("random", 60, 3)
+    wild = np.where(np.arange(60) % 2 == 0, 1e-300, 1e300)
+    tame = np.where(np.arange(60) % 2 == 0, 1e-100, 1e100)
+    for one, other in ((wild, tame), (np.full(60, 5e-324), np.full(60, 1e-100)), (np.full(60, 1.7e308), 1e100)):
+        models = [FPOGD(random_state=0).fit(X, y, sample_weight=weight) for weight in (one, other)]
+        np.testing.assert_array_equal(*(model.decision_function(X) for model in models))
+        assert np.isfinite(models[0].decision_function(X)).all()
+
+
+@pytest.mark.parametrize("memory", [Reservoir(5), Reservoir(5, by="joint"), RSx(5), RSx(5, by="class")])
+@pytest.mark.parametrize("light", [1e-18, 1e-60, 1e-100])
+def test_rows_of_next_to_no_weight_do_not_enter_a_sample(memory, light):
+    """Their place in it would be beyond all whole numbers."""
+    X, y = make_stream("random", 400, 3)
+    weights = np.where(np.arange(400) < 200, 1.0, light)
+    learner = Learner(features=Identity(), memory=memory, step=Constant(1e-4), dtype="float64", seed=0)
+    truth = replace(learner, engine="reference").partial_fit(X, y, sample_weight=weights)
+    learner.partial_fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(learner.coef, truth.coef, rtol=0, atol=1e-12)
+    kept = learner.state.memory.slots.points[learner.state.memory.slots.mass > 0]
+    assert all((row == X[:200]).all(axis=1).any() for row in kept)
+
+
+def test_one_huge_weight_leaves_probabilities():
+    X, y = make_stream("random", 16, 3)
+    model = FPOGD(random_state=0).partial_fit(X, y, sample_weight=[1.0] * 15 + [1e20], classes=[-1, 1])
+    assert np.isfinite(model.predict_proba(X)).all()

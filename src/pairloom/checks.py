@@ -22,6 +22,14 @@ def check_number(name: str, value: Any, low: float, high: float = np.inf, *, ope
         raise ValueError(f"{name} must be a number {bound}; got {value!r}")
 
 
+def check_numbers(name: str, values: Any, low: float, *, open_low: bool = False) -> None:
+    """Raise unless ``values`` is a tuple of numbers, each as ``check_number`` wants it."""
+    if not isinstance(values, tuple):
+        raise ValueError(f"{name} must be a tuple of numbers; got {values!r}")
+    for value in values:
+        check_number(f"each of {name}", value, low, open_low=open_low)
+
+
 def check_flag(name: str, value: Any) -> None:
     """Raise unless ``value`` is True or False."""
     if not isinstance(value, (bool, np.bool_)):

@@ -261,7 +261,9 @@ class PairwiseClassifier(ClassifierMixin, Face):
             return decisions
         if decisions.ndim == 1:
             return -decisions if self.pos_label_ == self._labels.classes[0] else decisions
-        return np.asarray(decisions[:, self._labels.classes.tolist().index(self.pos_label_)])
+        if self.pos_label is None:
+            raise ValueError("with more than two classes, score_one and score_many speak for pos_label: set it")
+        return np.asarray(decisions[:, self._labels.classes.tolist().index(self.pos_label)])
 
     def _probabilities(self, rows: Any) -> Array:
         if len(self._labels.classes) < 2:

@@ -32,6 +32,10 @@ STALE_SECONDS = 86_400
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered, that is vectorised; NaN and infinity keep their meaning."""
 
+OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "nogil": True, "forceinline": True}
+"""A function that is called and not inlined is optimised twice, for itself and for its caller, with other last bits;
+which of the two runs depends on what else the process has compiled or loaded. So all are inlined."""
+
 
 def _source_hash() -> str:
     digest = hashlib.blake2b(digest_size=8)
@@ -68,11 +72,11 @@ _FOLDER = _cache_folder()
 def compiled(function: F) -> F:
     """Compile ``function`` with Numba on its first call and keep the machine code on disk.
 
-    The same machine code on the same numbers gives the same bits.
+    The same machine code on the same numbers gives the same bits, in the process that compiles and in all later ones.
     """
     saved, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, _FOLDER
     try:
-        njit: Any = numba.njit(cache=bool(_FOLDER), fastmath=FAST, error_model="numpy", nogil=True)
+        njit: Any = numba.njit(cache=bool(_FOLDER), **OPTIONS)
         made: F = njit(function)
     finally:
         CONFIG.CACHE_DIR = saved
@@ -92,7 +96,7 @@ def relinked(function: Any, swaps: dict[Any, Any]) -> Any:
         swaps[function] = function
         if changed:
             copy = FunctionType(source.__code__, {**source.__globals__, **changed}, source.__name__)
-            swaps[function] = numba.njit(fastmath=FAST, error_model="numpy", nogil=True)(copy)
+            swaps[function] = numba.njit(**OPTIONS)(copy)
     return swaps[function]
 
 

@@ -99,7 +99,9 @@ def _check_unchanged(known: Labels | None, declared: Array) -> None:
     if known is None:
         return
     now, before = set(declared.tolist()), known.classes.tolist()
-    if len(before) > 1 and now != set(before):
+    if len(before) > 1:
+        if now == set(before):
+            return
         raise ValueError(
             f"classes={declared.tolist()}, but this model has the classes {before}: they cannot change. Fit a new model"
         )

@@ -247,7 +247,7 @@ class OnePass(ABC):
                 f"eta={self.step.eta:g} is too long a step for these rows and was cut where it would have diverged; "
                 f"the largest safe step so far is {safe:g}. Lower eta to half of it, {0.5 * safe:g}{scaling}."
             )
-        elif state.tally[LONG]:
+        elif state.tally[LONG] and self.step.eta > 1:  # with a shorter one it is the rows' weights that are long
             safe = self.step.eta
             trouble = (
                 f"steps of eta={safe:g}, times the rows' weights, moved the model by more than "

@@ -33,14 +33,14 @@ class OneThread:
                 self._look()
                 self._before = [library.get_num_threads() for library in self._libraries]
                 for library in self._libraries:
-                    library.set_num_threads(1)
+                    set_threads(library, 1)
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
                 for library, threads in zip(self._libraries, self._before, strict=True):
-                    library.set_num_threads(threads)
+                    set_threads(library, threads)
 
     def _look(self) -> None:
         """Find the libraries, which takes milliseconds: once, and again when SciPy has brought its own."""
@@ -48,6 +48,18 @@ class OneThread:
         if loaded != self._looked:
             self._looked = loaded
             self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+
+
+def set_threads(library: Any, threads: int) -> None:
+    """Set the threads of a library, whichever thread did so last.
+
+    threadpoolctl lets one thread at a time do this, until it has cleared the way. Here the last to go out need not be
+    the first that came in; and whoever had set a limit before can lift it afterwards.
+    """
+    clear = getattr(library, "clear_controlling_thread", lambda force: None)
+    clear(force=True)
+    library.set_num_threads(threads)
+    clear(force=True)
 
 
 ONE_THREAD = OneThread()

@@ -12,7 +12,7 @@ LARGEST = {"float32": 1e15, "float64": 1e100}
 """Values beyond these overflow when squared and summed."""
 
 LIGHTEST, HEAVIEST = 1e-100, 1e100
-"""Weights outside are refused: products and sums of two of them may be no number."""
+"""Weights beyond these count as these: sums, squares and ratios of others may be no numbers."""
 
 NUMERIC = "biuf"
 
@@ -195,7 +195,7 @@ def _values(x: Mapping[Any, Any], names: Any) -> list[Any]:
 
 
 def check_weight(sample_weight: Any, n: int) -> Array:
-    """Weights as float64, 0 or between 1e-100 and 1e100; ones if there are none."""
+    """Weights as float64, 0 or from 1e-100 to 1e100; ones if there are none."""
     if sample_weight is None:
         return np.ones(n)
     weight = np.asarray(sample_weight)
@@ -212,13 +212,7 @@ def check_weight(sample_weight: Any, n: int) -> Array:
     bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
     if bad.size:
         raise ValueError(f"sample_weight must be finite and not negative; it is {weight[bad[0]]} at row {bad[0]}")
-    bad = np.flatnonzero((weight > HEAVIEST) | ((weight > 0) & (weight < LIGHTEST)))
-    if bad.size:
-        raise ValueError(
-            f"sample_weight is {weight[bad[0]]:g} at row {bad[0]}: weights must be 0, which skips a row, or between "
-            f"{LIGHTEST:g} and {HEAVIEST:g}"
-        )
-    return weight
+    return np.where(weight > 0, np.clip(weight, LIGHTEST, HEAVIEST), 0.0)
 
 
 def positive_weight(weight: Array, *, may_be_none: bool) -> Array | None:

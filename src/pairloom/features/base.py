@@ -50,6 +50,10 @@ class FeatureMap(ABC):
         """Bytes in use while the map is fixed, about, besides the rows: its arrays are made in float64."""
         return 8 * self.numbers(n_features)
 
+    # Not abstract: most maps take any number of columns.
+    def check(self, n_features: int) -> None:  # noqa: B027
+        """Raise ValueError unless rows with so many columns can be mapped."""
+
     @abstractmethod
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> Any:
         """Arrays (float64, fields of a dataclass with a ``scaler``) that make this rule a function."""

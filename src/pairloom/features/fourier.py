@@ -68,6 +68,9 @@ class RandomFourier(FeatureMap):
     def numbers(self, n_features: int) -> int:
         return n_features * self.n_outputs(n_features) // 2
 
+    def check(self, n_features: int) -> None:
+        self.kernel.width(n_features, None)
+
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> FourierState:
         scaler, gamma = self.kernel.fit(self.scale, n_features, rows)
         q = self._frequencies(gamma, n_features, self.n_outputs(n_features) // 2, rng)

@@ -103,6 +103,9 @@ class Nystroem(FeatureMap):
         m = self.n_landmarks
         return 8 * (2 * m * n_features + 5 * m * m)
 
+    def check(self, n_features: int) -> None:
+        self.kernel.width(n_features, None)
+
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> NystroemState:
         scaler, gamma = self.kernel.fit(self.scale, n_features, rows)
         widths = self.kernel.factors(gamma) / scaler.scale

@@ -110,6 +110,9 @@ class Whitened(FeatureMap):
         features = max(MOST_ROWS, self.warm_rows) * self.n_outputs(n_features)
         return max(self.inner.fixing(n_features), 8 * (self.numbers(n_features) + 3 * features))
 
+    def check(self, n_features: int) -> None:
+        self.inner.check(n_features)
+
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> WhitenedState:
         inner = self.inner.fix(n_features, rows, rng)
         seed = int(rng.integers(1 << 31))

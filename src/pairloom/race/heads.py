@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+from pairloom.checks import check_choice, check_count, check_number, check_numbers
 from pairloom.features import FeatureMap
 from pairloom.grid import Grid
 from pairloom.learner import Learner
@@ -25,6 +26,11 @@ class Exact:
     """All-pairs minimisers of the square loss, one for each penalty ``alphas`` in units of trace(G) / t."""
 
     alphas: tuple[float, ...] = (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)
+
+    def __post_init__(self) -> None:
+        check_numbers("alphas", self.alphas, 0)
+        if not self.alphas:
+            raise ValueError("alphas must not be empty")
 
     @property
     def n_models(self) -> int:
@@ -59,6 +65,20 @@ class Descent:
     max_strata: int = 2
     cluster_in: Space = "features"
     block_rows: int = 128
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.steps, tuple) or not self.steps:
+            raise ValueError(f"steps must be pairs (loss, eta), such as (('square', 0.1),); got {self.steps!r}")
+        for step in self.steps:
+            if not isinstance(step, tuple) or len(step) != 2:
+                raise ValueError(f"each of steps must be a loss and an eta, such as ('square', 0.1); got {step!r}")
+            check_choice("the loss of a step", step[0], LOSSES)
+            check_number("the eta of a step", step[1], 0, open_low=True)
+        check_numbers("penalties", self.penalties, 0)
+        check_choice("representative", self.representative, Representative)
+        check_choice("cluster_in", self.cluster_in, Space)
+        check_count("max_strata", self.max_strata)
+        check_count("block_rows", self.block_rows)
 
     @property
     def n_models(self) -> int:

@@ -4,9 +4,10 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from pairloom.checks import check_count, check_numbers
 from pairloom.features import FeatureMap, Gaussian, Identity, Nystroem, OrthogonalFourier, Whitened
 from pairloom.features.kernels import Gamma
-from pairloom.features.scaling import Scaling
+from pairloom.features.scaling import Scaling, check_scaling
 from pairloom.grid import Grid
 from pairloom.memory.strata import Representative
 from pairloom.pairs import OppositeClass
@@ -97,11 +98,23 @@ class Portfolio:
 
     def __post_init__(self) -> None:
         for name in ("n_landmarks", "whitening"):
-            if len(getattr(self, name)) != 2:
-                raise ValueError(f"{name} must have two sizes, such as {(64, 256)}; got {getattr(self, name)!r}")
+            sizes = getattr(self, name)
+            if not isinstance(sizes, tuple) or len(sizes) != 2:
+                raise ValueError(f"{name} must have two sizes, such as {(64, 256)}; got {sizes!r}")
+            for size in sizes:
+                check_count(f"each of {name}", size)
+        for name in ("scout_landmarks", "scout_rank", "n_components", "rank", "exact_rank", "max_exact"):
+            check_count(name, getattr(self, name))
+        for name in ("widths", "near_widths", "far_widths"):
+            check_numbers(name, getattr(self, name), 0, open_low=True)
         for name in ("scales", "widths", "near_widths"):
             if not getattr(self, name):
                 raise ValueError(f"{name} must not be empty")
+        for scale in self.scales:
+            check_scaling(scale)
+        Gaussian(self.gamma)
+        if not isinstance(self.descent, Descent) or not isinstance(self.exact, Exact | None):
+            raise ValueError(f"descent must be a Descent, exact an Exact or None; got {self.descent!r}, {self.exact!r}")
 
     @property
     def warm_rows(self) -> int:

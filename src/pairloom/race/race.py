@@ -7,11 +7,13 @@ import numpy as np
 
 from pairloom.calibration import next_calibration_row
 from pairloom.features import FeatureMap, Identity
+from pairloom.grid import Grid
 from pairloom.onepass import OnePass
 from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget, largest_first
 from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import Evidence
+from pairloom.race.exact_path import ExactPath
 from pairloom.race.mixing import affordable, grown, pruned
 from pairloom.race.portfolio import Candidate, Portfolio
 from pairloom.state import RECENT, Batch
@@ -145,6 +147,8 @@ class Race(OnePass):
         scouts = budget.exact(self.portfolio, C).scouts(n_features)
         # A quarter: at a replay the old scouts are there until the new ones have learned.
         scouts = budget.admit(scouts, n_features, C, 0.25, itemsize=self._itemsize)
+        if rows is None:
+            self._check_candidates(n_features)
         entrants = [] if rows is None else [self._enter(scout, rows) for scout in scouts]
         size = len(self.pairs.models)
         return Track(
@@ -152,10 +156,20 @@ class Race(OnePass):
             np.zeros((1, 2), np.int64), np.zeros((1, size)), np.ones((1, size)),
         )  # fmt: skip
 
-    def _enter(self, candidate: Candidate, rows: Any) -> Entrant:
-        learner = candidate.learner(
+    def _check_candidates(self, n_features: int) -> None:
+        """Raise ValueError before the first row if a candidate, also one of later, cannot learn such rows."""
+        portfolio = self.portfolio
+        for candidate in [*portfolio.scouts(n_features), *portfolio.finalists(portfolio.scales[0], 1.0)]:
+            self._make(candidate)
+            candidate.features.check(n_features)
+
+    def _make(self, candidate: Candidate) -> Grid | ExactPath:
+        return candidate.learner(
             self.pairs, max_bytes=self.budget.bytes, dtype=self.dtype, seed=self.seed, engine=self.engine
         )
+
+    def _enter(self, candidate: Candidate, rows: Any) -> Entrant:
+        learner = self._make(candidate)
         learner.settle(rows)
         return Entrant(candidate, learner, candidate.microseconds(rows.shape[1]))
 
