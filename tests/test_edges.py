@@ -69,6 +69,12 @@ def test_what_is_no_number_is_refused_by_name(change, message):
             call(change(X[:1]))
 
 
+def test_lists_say_which_entry_is_text():
+    X, y = make_stream("random", 50, 3)
+    with pytest.raises(ValueError, match="X must hold numbers, got 'x' at row 1, column 2"):
+        FPOGD(random_state=0).fit(X, y).predict([[1.0, 2.0, 3.0], [1.0, 2.0, "x"]])
+
+
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, lambda columns: pa.table(columns)])
 def test_frames_name_the_column(frame):
     X, y = make_stream("random", 50, 3)

@@ -65,7 +65,7 @@ def test_three_classes_need_a_positive_one():
     with pytest.raises(ValueError, match="score_one and score_many speak for pos_label: set it"):
         model.score_many(X)
     with pytest.raises(AttributeError, match=r"the classes are \[0, 1, 2\]: set pos_label"):
-        model.pos_label_
+        assert model.pos_label_ is None
     model.set_params(pos_label=2)
     np.testing.assert_array_equal(model.score_many(X), model.decision_function(X)[:, 2])
 

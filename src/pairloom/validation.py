@@ -50,6 +50,8 @@ def refuse_other_kinds(name: str, values: Any) -> None:
         array = np.asarray(values)
     except ValueError:  # lists of different lengths: scikit-learn says so
         return
+    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        array = np.asarray(values, dtype=object)  # where numbers among the text are still numbers
     kind = array.dtype.kind
     if kind == "c":
         raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}")
@@ -176,7 +178,9 @@ def row_of(x: Any, n_features: int | None, names: Any, dtype: str) -> Array:
 def _as_numbers(x: Any, names: Any) -> Array:
     """Values that are not plainly numbers, or ValueError naming the first that is none."""
     refuse_other_kinds("a row", np.ma.atleast_2d(x) if isinstance(x, np.ma.MaskedArray) else ())
-    for column, value in enumerate(np.asarray(x).ravel().tolist() if np.ndim(x) else [x]):
+    # A list as it is: an array of text would turn its numbers into text as well.
+    values = x if isinstance(x, (list, tuple)) else np.asarray(x).ravel().tolist()
+    for column, value in enumerate(values):
         if not isinstance(value, Number) or isinstance(value, complex):
             where = f"column {column}" + (f" ({names[column]!r})" if names is not None else "")
             raise ValueError(f"a row must hold numbers only, got {value!r} in {where}")
