@@ -88,6 +88,18 @@ def test_blas_has_one_thread_until_the_last_is_out(two_threads):
     assert blas_threads() == {2}
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_a_child_that_was_forked_inside_learns():
+    X, y = make_stream("random", 50, 3)
+    with ONE_THREAD, ONE_THREAD._lock:
+        child = os.fork()
+        if child == 0:
+            ExactAUC().fit(X, y)
+            os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
 def test_an_error_lifts_the_limit_too(two_threads):
     X, y = make_stream("random", 200, 4)
     seen = []

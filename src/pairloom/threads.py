@@ -4,6 +4,7 @@ The number of threads is the process's, not a thread's. So it is counted who is 
 one, the last to go out sets it back.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -23,17 +24,17 @@ class OneThread:
         self._lock = Lock()
         self._inside = 0
         self._libraries: list[Any] = []
-        self._looked: tuple[bool, ...] = ()
+        self._with_scipy: bool | None = None
         self._before: list[int] = []
 
     def __enter__(self) -> None:
         with self._lock:
-            self._inside += 1
-            if self._inside == 1:
+            if self._inside == 0:
                 self._look()
                 self._before = [library.get_num_threads() for library in self._libraries]
                 for library in self._libraries:
                     set_threads(library, 1)
+            self._inside += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
@@ -42,11 +43,15 @@ class OneThread:
                 for library, threads in zip(self._libraries, self._before, strict=True):
                     set_threads(library, threads)
 
+    def forget(self) -> None:
+        """Nobody is inside."""
+        self._lock, self._inside = Lock(), 0
+
     def _look(self) -> None:
         """Find the libraries, which takes milliseconds: once, and again when SciPy has brought its own."""
-        loaded = (True, "scipy.linalg" in sys.modules)
-        if loaded != self._looked:
-            self._looked = loaded
+        with_scipy = "scipy.linalg" in sys.modules
+        if with_scipy != self._with_scipy:
+            self._with_scipy = with_scipy
             self._libraries = ThreadpoolController().select(user_api="blas").lib_controllers
 
 
@@ -63,6 +68,10 @@ def set_threads(library: Any, threads: int) -> None:
 
 
 ONE_THREAD = OneThread()
+
+if hasattr(os, "register_at_fork"):
+    # A child has none of its parent's threads: whoever was inside, or held the lock, is not there.
+    os.register_at_fork(after_in_child=ONE_THREAD.forget)
 
 
 def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
