@@ -82,6 +82,36 @@ def test_a_new_loss_runs_on_every_engine():
     assert np.abs(truth.coef).max() > 0
 
 
+class Scaled(Loss):
+    """A loss that is no dataclass: two of them are equal, though they are not the same."""
+
+    name = "scaled"
+    smoothness = 2.0
+
+    def __init__(self, factor):
+        object.__setattr__(self, "factor", factor)
+
+    def value(self, margin):
+        return self.factor * np.square(1.0 - margin)
+
+    def derivative(self, margin):
+        return -2.0 * self.factor * (1.0 - margin)
+
+    def scalars(self):
+        factor = self.factor
+        return lambda m: factor * (1.0 - m) * (1.0 - m), lambda m: -2.0 * factor * (1.0 - m)
+
+
+def test_losses_that_claim_to_be_equal_are_told_apart():
+    X, y = make_stream("random", 100, 3)
+    for factor in (0.01, 0.5):
+        learner = Learner(
+            features=Identity(), memory=Latest(), loss=Scaled(factor), step=Constant(0.05), dtype="float64"
+        )
+        truth = replace(learner, engine="reference").partial_fit(X, y)
+        np.testing.assert_allclose(replace(learner).partial_fit(X, y).coef, truth.coef, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", [Square, Order])
 def test_a_changed_part_is_not_taken_for_the_one_it_was_made_of(kind):
     """A subclass has the number of its parent in compiled code, which does not know what it changed."""

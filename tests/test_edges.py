@@ -174,3 +174,58 @@ def test_a_basis_of_nothing_scores_nothing():
 def test_a_reservoir_survives_rows_of_next_to_no_weight():
     X, y = make_stream("random", 2000, 3)
     OAM(random_state=0).fit(X, y, sample_weight=np.where(np.arange(2000) < 1000, 1.0, 1e-18))
+
+
+@pytest.mark.parametrize("gap", [None, pd.NA, np.nan, pd.NaT])
+def test_a_missing_value_of_any_kind_is_nan_with_its_place(gap):
+    X, y = make_stream("random", 20, 3)
+    model = FPOGD(random_state=0).fit(X, y)
+    rows = X.astype(object)
+    rows[3, 1] = gap
+    for call in (model.predict, lambda rows: FPOGD().fit(rows, y), Learner().partial_fit(X, y).score):
+        with pytest.raises(ValueError, match=r"NaN at row 3, column 1|got NaT at row 3, column 1"):
+            call(rows)
+    labels = y.astype(object)
+    labels[4] = gap
+    with pytest.raises(ValueError, match=r"Input y contains \w+. It is at row 4"):
+        FPOGD().fit(X, labels)
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.learn_one(X[0], y[0], sample_weight=gap)
+
+
+def test_masks_hide_no_labels_and_no_groups():
+    X, y = make_stream("random", 20, 3)
+    hidden = np.ma.masked_array(y, np.arange(20) == 7)
+    for call in (FPOGD().fit, Learner().partial_fit, PairwiseRanker().fit):
+        with pytest.raises(ValueError, match="y is masked at row 7"):
+            call(X, hidden)
+    with pytest.raises(ValueError, match="groups is masked at row 7"):
+        PairwiseRanker().fit(X, y, groups=np.ma.masked_array(np.arange(20), np.arange(20) == 7))
+
+
+def test_numbers_beyond_all_doubles_and_rows_without_columns():
+    X, y = make_stream("random", 20, 3)
+    model = FPOGD(random_state=0).fit(X, y)
+    huge = X.astype(object)
+    huge[2, 1] = 10**400
+    for call in (model.predict, Learner().partial_fit(X, y).score):
+        with pytest.raises(ValueError, match="beyond all doubles"):
+            call(huge)
+    with pytest.raises(ValueError, match="beyond all doubles"):
+        model.score_one([1.0, 10**400, 2.0])
+    with pytest.raises(ValueError, match="eta must be a number above 0"):
+        FPOGD(eta=10**400).fit(X, y)
+    with pytest.raises(ValueError, match=r"X must have rows and columns, got shape \(20, 0\)"):
+        Learner().partial_fit(X[:, :0], y)
+    with pytest.raises(ValueError, match=r"y has shape \(\), but X has 20 rows"):
+        Learner().partial_fit(X, {1, 2})
+
+
+def test_a_parameter_changed_between_calls_does_not_reach_the_learner():
+    X, y = make_stream("random", 20, 3)
+    model = FPOGD(random_state=0).fit(X, y).set_params(dtype="float64")
+    with pytest.raises(ValueError, match="too large for float32"):
+        model.learn_one([1e50, 1.0, 1.0], 1.0)
+    assert np.isfinite(model.set_params(dtype="banana").score_many(X)).all()
+    with pytest.raises(ValueError, match=r"pos_label='typo' is not one of the classes \[-1.0, 1.0\]"):
+        model.set_params(pos_label="typo").score_many(X)

@@ -182,7 +182,7 @@ def test_4_a_bad_batch_leaves_no_trace(kind, seen):
         "row 7, column 2": (huge, y),
         "y contains infinity at row 6": (X, late),
         "y contains NaN at row 2": (X, np.where(np.arange(20) == 2, np.nan, y)),
-        "y must hold numbers, got the text a at row 0": (X, ["a"] * 20),
+        "y must hold numbers, got 'a' at row 0": (X, ["a"] * 20),
         "y should be a 1d array": (X, np.ones((20, 2))),
         "requires y to be passed": (X, None),
         "inconsistent numbers of samples": (X, y[:-1]),

@@ -54,6 +54,7 @@ def test_classes_have_one_dtype_whatever_the_call():
     assert {model.classes_.dtype.str for model in ways} == {"<U5"}
     numbers = [FPOGD().fit(X, np.array([0, 1], dtype=kind)) for kind in ("int8", "uint16", "int64")]
     numbers.append(FPOGD().learn_one(X[0], 0).learn_one(X[1], np.int8(1)))
+    numbers.append(FPOGD(pos_label=np.int64(1)).partial_fit(X[:1], [0]).partial_fit(X[1:], [1]))
     assert {model.classes_.dtype.str for model in numbers} == {"<i8"}
 
 

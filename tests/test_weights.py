@@ -172,7 +172,7 @@ def test_a_heavy_row_is_learned_in_a_hundred_parts_at_most():
 
 
 @pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
-@pytest.mark.parametrize("weight", [99.5, 150.0, 1e5, 1e20, 1e100])
+@pytest.mark.parametrize("weight", [99.5, 150.0, 1e100])
 @pytest.mark.parametrize("rows", [np.asarray, csr_array])
 def test_engines_agree_on_heavy_rows(weight, rows):
     X, y = make_stream("random", 120, 3)

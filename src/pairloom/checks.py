@@ -15,7 +15,11 @@ def check_choice(name: str, value: Any, choices: Any) -> None:
 def check_number(name: str, value: Any, low: float, high: float = np.inf, *, open_low: bool = False) -> None:
     """Raise unless ``value`` is a finite number in [low, high], or (low, high] where ``open_low``."""
     number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not np.isfinite(value) or not low <= value <= high or (open_low and value == low):
+    try:
+        size = float(value) if number else np.nan
+    except OverflowError:  # a whole number beyond all doubles
+        size = np.inf
+    if not np.isfinite(size) or not low <= size <= high or (open_low and size == low):
         bound = f"{'above' if open_low else 'at least'} {low:g}" + (
             f" and at most {high:g}" if np.isfinite(high) else ""
         )

@@ -19,7 +19,7 @@ from pairloom.pairs import query_code
 from pairloom.randomness import next_seed, seed_of
 from pairloom.state import Batch
 from pairloom.typing import Array
-from pairloom.validation import check_weight, positive_weight
+from pairloom.validation import check_weight, one_weight, positive_weight, refuse_masked
 
 
 def is_online(model: "PairwiseClassifier") -> bool:
@@ -66,7 +66,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         The same model as ``partial_fit``, without the cost of validating a matrix.
         """
         row = self._row(x)
-        weight = np.ones(1) if sample_weight == 1 else check_weight([sample_weight], 1)
+        weight = one_weight(sample_weight)
         try:
             code = self._labels.codes.get(y) if self._started else None
         except TypeError:
@@ -170,8 +170,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         batch = learner.check_batch(rows, labels.encode(y), weight)
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
-            self._declared = None
-            seed_of(self.random_state)
+            self._forget(learner)
         self._labels, self.learner_ = labels, learner
         if self.card.scheme == "offline":
             learner.prepare(batch)
@@ -181,6 +180,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         """Labels as a finite one-dimensional array."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        refuse_masked("y", y)
         y = column_or_1d(y, warn=True)
         check_no_gaps(y)
         check_classification_targets(y)
@@ -197,10 +197,15 @@ class PairwiseClassifier(ClassifierMixin, Face):
         learner.check_room(1)
         if first:
             self._remember_columns(x, row.shape[1])
-            self._declared = None
-            seed_of(self.random_state)
+            self._forget(learner)
         self._labels, self.learner_ = labels, learner
         return float(labels.encode(target)[0])
+
+    def _forget(self, learner: OnePass) -> None:
+        """What belongs to the model before; a generator has now given its seed away."""
+        self._declared = None
+        self.calibration_ = [(1.0, 0.0)] * len(learner.pairs.models)
+        seed_of(self.random_state)
 
     def _declare(self, classes: Any, *, first: bool) -> None:
         """Remember what ``classes=`` said along with rows that all have weight 0."""
@@ -259,6 +264,8 @@ class PairwiseClassifier(ClassifierMixin, Face):
         """What ``_decide`` says, for the positive class alone."""
         if len(self._labels.classes) < 2:
             return decisions
+        if self.pos_label is not None and self.pos_label not in self._labels.codes:
+            raise ValueError(f"pos_label={self.pos_label!r} is not one of the classes {self.classes_.tolist()}")
         if decisions.ndim == 1:
             return -decisions if self.pos_label_ == self._labels.classes[0] else decisions
         if self.pos_label is None:

@@ -85,7 +85,7 @@ class Face(BaseEstimator, ABC):
     def _row(self, x: Any) -> Array:
         """One example as a valid (1, d) array of the model's dtype."""
         if self._started:
-            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.dtype)
+            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.learner_.dtype)
         check_choice("dtype", self.dtype, Dtype)
         x = named_row(x)
         if isinstance(x, Mapping) and not all(isinstance(name, str) for name in x):
@@ -95,11 +95,12 @@ class Face(BaseEstimator, ABC):
     def _rows_to_learn(self, X: Any, *, first: bool) -> Any:
         """Valid rows, dense or CSR; unless it is the first call, with the columns that the model knows."""
         check_choice("dtype", self.dtype, Dtype)
+        dtype = self.dtype if first else self.learner_.dtype
         if not first and self._is_plain(X):
             rows = X
-            check_finite(rows, self.dtype)
+            check_finite(rows, dtype)
         else:
-            rows = checked_rows(X, self.dtype, partial(check_array, estimator=self))
+            rows = checked_rows(X, dtype, partial(check_array, estimator=self))
             if not first:
                 validate_data(self, X, reset=False, skip_check_array=True)
         return rows
@@ -107,7 +108,7 @@ class Face(BaseEstimator, ABC):
     def _rows_to_score(self, X: Any) -> Any:
         """Valid rows with the columns that the model knows."""
         check_is_fitted(self)
-        return checked_rows(X, self.dtype, partial(validate_data, self, reset=False))
+        return checked_rows(X, self.learner_.dtype, partial(validate_data, self, reset=False))
 
     def _is_plain(self, X: Any) -> bool:
         """Whether rows need no more than a check for finite values.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pairloom.typing import Array
+from pairloom.validation import is_missing
 
 
 @dataclass(frozen=True)
@@ -116,15 +117,16 @@ def _check_unchanged(known: Labels | None, declared: Array) -> None:
 
 def check_no_gaps(y: Array) -> None:
     """Raise ValueError naming the first row whose label is missing or infinite."""
-    if y.dtype.kind == "f":
+    if y.dtype.kind in "fM":
         strange = np.flatnonzero(~np.isfinite(y))
     elif y.dtype.kind == "O":
-        strange = np.flatnonzero([label is None or label != label or label in (np.inf, -np.inf) for label in y])
+        strange = np.flatnonzero([is_missing(label) or label in (np.inf, -np.inf) for label in y])
     else:
         return
     if strange.size:
         label = y[strange[0]]
-        what = "infinity or a value too large for dtype('float64')" if label in (np.inf, -np.inf) else "NaN"
+        infinite = not is_missing(label) and label in (np.inf, -np.inf)
+        what = "infinity or a value too large for dtype('float64')" if infinite else "NaN"
         raise ValueError(f"Input y contains {'None' if label is None else what}. It is at row {strange[0]}")
 
 
@@ -149,5 +151,6 @@ def _unique(name: str, values: Array) -> Array:
         found = np.unique(values)
     except TypeError:
         raise ValueError(f"{name} mixes labels that cannot be ordered, such as text and numbers") from None
-    plain = found.dtype.kind in "biufUS" or all(isinstance(label, (str, int, float)) for label in found.tolist())
-    return np.array(found.tolist()) if plain and len(found) else found
+    labels = [label.item() if isinstance(label, np.generic) else label for label in found.tolist()]
+    plain = found.dtype.kind in "biufUS" or all(isinstance(label, (str, int, float)) for label in labels)
+    return np.array(labels) if plain and len(labels) else found

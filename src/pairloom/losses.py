@@ -6,10 +6,10 @@ Each loss is written twice: as a NumPy class (the specification) and as one line
 have a faster way for a loss. A loss from outside the package brings its compiled half along (``Loss.scalars``).
 """
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from math import exp, inf, log1p
 from typing import Any, ClassVar
 
@@ -139,16 +139,29 @@ BUILT_IN = frozenset({*map(type, LOSSES.values()), Residual})
 """Losses that the compiled functions know. Not their subclasses, which may say something else."""
 
 
-@cache
+def loss_key(loss: Loss) -> tuple[int, int, bytes]:
+    """What tells losses apart. Not equality: a subclass that is no dataclass inherits one that sees no parameters."""
+    if type(loss) in BUILT_IN:
+        return loss.code, 0, b""
+    return loss.code, id(type(loss)), pickle.dumps(sorted(vars(loss).items()))
+
+
+MADE: dict[Any, Any] = {}
+"""Functions compiled anew for losses from outside."""
+
+
 def with_loss(function: Any, loss: Loss) -> Any:
     """A compiled ``function`` that calls ``loss_value`` or ``loss_slope``, fit for this loss."""
     if type(loss) in BUILT_IN:
         return function
-    scalars = loss.scalars()
-    assert scalars is not None
-    value, slope = map(numba.njit, scalars)
-    outside = {loss_value: numba.njit(lambda code, m: value(m)), loss_slope: numba.njit(lambda code, m: slope(m))}
-    return relinked(function, outside)
+    key = (function, *loss_key(loss))
+    if key not in MADE:
+        scalars = loss.scalars()
+        assert scalars is not None
+        value, slope = map(numba.njit, scalars)
+        outside = {loss_value: numba.njit(lambda code, m: value(m)), loss_slope: numba.njit(lambda code, m: slope(m))}
+        MADE[key] = relinked(function, outside)
+    return MADE[key]
 
 
 @compiled

@@ -24,7 +24,7 @@ from pairloom.state import RECENT as RECENT_ROWS
 from pairloom.steps import Average, Constant, Schedule
 from pairloom.threads import ONE_THREAD, on_one_thread
 from pairloom.typing import Array
-from pairloom.validation import check_finite, check_weight, positive_weight, rows_of
+from pairloom.validation import check_finite, check_weight, positive_weight, refuse_masked, rows_of
 
 Engine = Literal["auto", "fused", "reference"]
 Dtype = Literal["float32", "float64"]
@@ -161,10 +161,12 @@ class OnePass(ABC):
         """Valid rows of positive weight, or ValueError; changes nothing."""
         X = self._check_rows(X)
         n = X.shape[0]
-        y = self.pairs.encode(np.asarray(y))
-        weight = check_weight(sample_weight, n)
+        refuse_masked("y", y)
+        y = np.asarray(y)
         if y.shape != (n,):
             raise ValueError(f"y has shape {y.shape}, but X has {n} rows")
+        y = self.pairs.encode(y)
+        weight = check_weight(sample_weight, n)
         batch = Batch(X, np.ascontiguousarray(y), weight, query_codes(groups, n))
         keep = positive_weight(weight, may_be_none=True)
         if keep is not None:

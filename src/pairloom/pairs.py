@@ -14,6 +14,7 @@ import numpy as np
 from pairloom.checks import check_count
 from pairloom.compiled import compiled
 from pairloom.typing import Array
+from pairloom.validation import refuse_masked
 
 NO_QUERY = int(np.iinfo(np.int64).min)
 """The query of rows that were given without one."""
@@ -199,6 +200,7 @@ def query_codes(groups: Any, n: int) -> Array:
     """
     if groups is None:
         return np.full(n, NO_QUERY)
+    refuse_masked("groups", groups)
     names = np.asarray(groups)
     if names.shape != (n,):
         raise ValueError(f"groups has {len(names) if names.ndim else 1} entries, but X has {n} rows")

@@ -24,6 +24,8 @@ def checked_rows(X: Any, dtype: str, check: Callable[..., Any]) -> Any:
     try:
         with np.errstate(over="ignore"):  # what overflows is infinite, and reported with what was given
             rows = check(X, accept_sparse="csr", dtype=dtype, order="C", ensure_all_finite=False)
+    except OverflowError as error:
+        raise ValueError(f"X holds a number beyond all doubles: {error}") from None
     except (TypeError, ValueError):
         refuse_text(X)
         raise
@@ -43,9 +45,7 @@ def refuse_other_kinds(name: str, values: Any) -> None:
         return
     if column_names(values) is not None:
         return
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        where = _place(np.argwhere(np.ma.getmaskarray(values))[0])
-        raise ValueError(f"{name} is masked at {where}: drop or fill the masked values first")
+    refuse_masked(name, values)
     try:
         array = np.asarray(values)
     except ValueError:  # lists of different lengths: scikit-learn says so
@@ -55,12 +55,27 @@ def refuse_other_kinds(name: str, values: Any) -> None:
     kind = array.dtype.kind
     if kind == "c":
         raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}")
-    if kind in "US":
+    if kind in "UST":
         raise ValueError(f"{name} must hold numbers, got the text {array.flat[0]!s} at {_place((0,) * array.ndim)}")
     if kind in "Mm":
         raise ValueError(f"{name} must hold numbers, got {array.dtype}: turn dates into numbers first")
     if kind == "O":
         refuse_text(array, name)
+
+
+def refuse_masked(name: str, values: Any) -> None:
+    """Raise ValueError for masked values, which NumPy would take for those under the mask."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        where = _place(np.argwhere(np.ma.getmaskarray(values))[0])
+        raise ValueError(f"{name} is masked at {where}: drop or fill the masked values first")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether an object stands for a missing value: None, NaN, NaT, pandas' NA."""
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # NA does not even say whether it equals itself
+        return True
 
 
 def refuse_text(X: Any, name: str = "X") -> None:
@@ -69,6 +84,9 @@ def refuse_text(X: Any, name: str = "X") -> None:
     if array.dtype.kind != "O":
         return
     for place, value in np.ndenumerate(array):
+        if not isinstance(value, (float, np.ndarray)) and is_missing(value):
+            where = _place(place, column_names(X))
+            raise ValueError(f"Input {name} contains NaN at {where} ({value!r}). Drop or impute missing values first.")
         if isinstance(value, (str, bytes, complex, np.datetime64)) or hasattr(value, "isoformat"):
             raise ValueError(f"{name} must hold numbers, got {value!r} at {_place(place, column_names(X))}")
 
@@ -110,7 +128,8 @@ def check_finite(X: Any, dtype: str, given: Any = None, names: Any = None) -> No
 
 
 def _raise_for(given: Any, dtype: str, row: int, column: int, names: Any) -> None:
-    value = float((given.tocsr() if hasattr(given, "tocsr") else np.asarray(given))[row, column])
+    value = (given.tocsr() if hasattr(given, "tocsr") else np.asarray(given))[row, column]
+    value = np.nan if is_missing(value) else float(value)
     where = _place((row, column), names)
     if np.isnan(value):
         raise ValueError(f"Input X contains NaN at {where}. Drop or impute missing values first.")
@@ -136,8 +155,11 @@ def rows_of(X: Any, dtype: str) -> Any:
     with np.errstate(over="ignore"):  # what overflows is infinite, and reported by ``check_finite``
         if hasattr(X, "tocsr"):
             return _canonical(X.tocsr().astype(dtype))
-        X = np.ascontiguousarray(X, dtype=dtype)
-    if X.ndim != 2:
+        try:
+            X = np.ascontiguousarray(X, dtype=dtype)
+        except OverflowError as error:
+            raise ValueError(f"X holds a number beyond all doubles: {error}") from None
+    if X.ndim != 2 or X.shape[1] == 0:
         raise ValueError(f"X must have rows and columns, got shape {X.shape}")
     return X
 
@@ -166,6 +188,8 @@ def row_of(x: Any, n_features: int | None, names: Any, dtype: str) -> Array:
     if isinstance(x, Mapping):
         x = _values(x, names)
     row = np.asarray(x)
+    if row.dtype.kind in "Mm":
+        refuse_other_kinds("a row", row)
     if row.dtype.kind not in NUMERIC or isinstance(x, np.ma.MaskedArray):
         row = _as_numbers(x, names)
     if row.ndim != 1 or row.size == 0 or (n_features is not None and row.size != n_features):
@@ -184,7 +208,10 @@ def _as_numbers(x: Any, names: Any) -> Array:
         if not isinstance(value, Number) or isinstance(value, complex):
             where = f"column {column}" + (f" ({names[column]!r})" if names is not None else "")
             raise ValueError(f"a row must hold numbers only, got {value!r} in {where}")
-    return np.asarray(x, dtype=float)
+    try:
+        return np.asarray(x, dtype=float)
+    except OverflowError as error:
+        raise ValueError(f"a row holds a number beyond all doubles: {error}") from None
 
 
 def _values(x: Mapping[Any, Any], names: Any) -> list[Any]:
@@ -207,7 +234,7 @@ def check_weight(sample_weight: Any, n: int) -> Array:
         refuse_other_kinds("sample_weight", sample_weight)
     try:
         weight = weight.astype(float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"sample_weight must hold numbers, got dtype {weight.dtype}") from None
     if weight.ndim == 0:
         weight = np.full(n, float(weight))
@@ -217,6 +244,12 @@ def check_weight(sample_weight: Any, n: int) -> Array:
     if bad.size:
         raise ValueError(f"sample_weight must be finite and not negative; it is {weight[bad[0]]} at row {bad[0]}")
     return np.where(weight > 0, np.clip(weight, LIGHTEST, HEAVIEST), 0.0)
+
+
+def one_weight(sample_weight: Any) -> Array:
+    """``check_weight`` of one row, at the cost of one."""
+    plain = isinstance(sample_weight, (int, float)) and sample_weight == 1
+    return np.ones(1) if plain else check_weight([sample_weight], 1)
 
 
 def positive_weight(weight: Array, *, may_be_none: bool) -> Array | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairloom.engines.reference import HEAVY, PARTS
-from pairloom.losses import Loss
+from pairloom.losses import Loss, loss_key
 from pairloom.steps import averaging_rate
 from pairloom.typing import Array
 
@@ -75,13 +75,13 @@ class Lanes:
 
 def arrange(learners: "Sequence[Learner]", n_targets: int) -> Lanes:
     """Vectors of a kind next to each other, cut into tiles."""
-    kinds: dict[tuple[bool, int, Loss], list[int]] = defaultdict(list)
+    kinds: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for v in range(len(learners) * n_targets):
         learner = learners[v // n_targets]
-        kinds[learner.average == "last", v % n_targets, learner.pair_loss].append(v)
+        kinds[learner.average == "last", v % n_targets, *loss_key(learner.pair_loss)].append(v)
     tiles: list[Tile] = []
     placed: list[int] = []
-    for (_, target, _), vectors in sorted(kinds.items(), key=lambda kind: (*kind[0][:2], kind[0][2].code)):
+    for (_, target, *_), vectors in sorted(kinds.items()):
         for first in range(0, len(vectors), WIDTH):
             part = vectors[first : first + WIDTH]
             tiles.append(_tile([learners[v // n_targets] for v in part], len(placed), target))

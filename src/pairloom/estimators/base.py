@@ -21,7 +21,7 @@ from pairloom.pairs import Pairs, query_code, query_codes
 from pairloom.randomness import next_seed, seed_of
 from pairloom.steps import L2, Average, Constant
 from pairloom.typing import Array
-from pairloom.validation import check_weight, positive_weight
+from pairloom.validation import check_weight, one_weight, positive_weight
 
 Gamma = float | Sequence[float] | Literal["paper", "median"]
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -74,7 +74,7 @@ class PairwiseEstimator(Face):
         """
         row = self._row(x)
         label = real_label(y, self, self.largest_label)
-        weight = np.ones(1) if sample_weight == 1 else check_weight([sample_weight], 1)
+        weight = one_weight(sample_weight)
         query = query_code(group)
         if weight[0] == 0:
             return self
