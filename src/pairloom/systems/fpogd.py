@@ -61,7 +61,7 @@ class FPOGD(PairwiseClassifier):
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     horizon : expected length of the stream, for ``n_components="auto"``.
     dtype : "float32" or "float64".
-    pos_label : the class that ``score_one`` speaks for; by default ``classes_[1]``.
+    pos_label : the positive class, for which ``score_one`` and ``score_many`` speak; by default ``classes_[1]``.
     random_state : seed of all randomness.
     engine : "auto", "fused" or "reference".
     features : any feature map, in place of the one that kernel, gamma, n_components and scale describe.
