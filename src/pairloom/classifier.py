@@ -262,15 +262,16 @@ class PairwiseClassifier(ClassifierMixin, Face):
 
     def _for_positive(self, decisions: Array) -> Array:
         """What ``_decide`` says, for the positive class alone."""
-        if len(self._labels.classes) < 2:
+        labels, positive = self._labels, self.pos_label
+        if len(labels.classes) < 2 or (positive is None and decisions.ndim == 1):
             return decisions
-        if self.pos_label is not None and self.pos_label not in self._labels.codes:
-            raise ValueError(f"pos_label={self.pos_label!r} is not one of the classes {self.classes_.tolist()}")
-        if decisions.ndim == 1:
-            return -decisions if self.pos_label_ == self._labels.classes[0] else decisions
-        if self.pos_label is None:
+        if positive is None:
             raise ValueError("with more than two classes, score_one and score_many speak for pos_label: set it")
-        return np.asarray(decisions[:, self._labels.classes.tolist().index(self.pos_label)])
+        if positive not in labels.codes:
+            raise ValueError(f"pos_label={positive!r} is not one of the classes {labels.classes.tolist()}")
+        if decisions.ndim == 1:
+            return -decisions if positive == labels.classes[0] else decisions
+        return np.asarray(decisions[:, labels.classes.tolist().index(positive)])
 
     def _probabilities(self, rows: Any) -> Array:
         if len(self._labels.classes) < 2:
