@@ -173,7 +173,8 @@ def test_a_basis_of_nothing_scores_nothing():
 
 def test_a_reservoir_survives_rows_of_next_to_no_weight():
     X, y = make_stream("random", 2000, 3)
-    OAM(random_state=0).fit(X, y, sample_weight=np.where(np.arange(2000) < 1000, 1.0, 1e-18))
+    model = OAM(random_state=0).fit(X, y, sample_weight=np.where(np.arange(2000) < 1000, 1.0, 1e-18))
+    assert np.isfinite(model.decision_function(X)).all()
 
 
 @pytest.mark.parametrize("gap", [None, pd.NA, np.nan, pd.NaT])
