@@ -8,8 +8,9 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 
 import pairloom
-from pairloom.face import Face
-from pairloom.state import Batch, Kept
+from pairloom.estimators.base import Face
+from pairloom.base.batch import Batch
+from pairloom.stream.state import Kept
 
 
 def classes():

@@ -11,8 +11,8 @@ from sklearn.metrics import roc_auc_score
 
 from pairloom import Gaussian, RandomFourier, StabilityWarning
 from pairloom.losses import LOSSES, Square
-from pairloom.randomness import generator
-from pairloom.state import CUT, PAIRS
+from pairloom.base.randomness import generator
+from pairloom.engines.state import CUT, PAIRS
 from pairloom.systems import AdaDSG
 from pairloom.systems.adadsg import Stage, descend, stages
 from tests.conftest import STREAMS, make_stream

@@ -37,8 +37,8 @@ from pairloom import (
 )
 from pairloom.losses import LOSSES
 from pairloom.memory.strata import StrataState
-from pairloom.state import LOSS, SKIPPED, STEPS
-from pairloom.state import PAIRS as N_PAIRS
+from pairloom.engines.state import LOSS, SKIPPED, STEPS
+from pairloom.engines.state import PAIRS as N_PAIRS
 from pairloom.steps import Constant, PassiveAggressive, Polynomial, Sqrt
 from tests.conftest import STREAMS, make_stream
 from tests.covering import covering_array, random_config

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from pairloom import ClassDifference, Identity, Learner, OppositeClass, StabilityWarning, Strata
 from pairloom.losses import LOSSES
-from pairloom.moments import Moments
-from pairloom.rule import Row
-from pairloom.state import CUT, LOSS, STEPS
+from pairloom.models.moments import Moments
+from pairloom.models.rule import Row
+from pairloom.engines.state import CUT, LOSS, STEPS
 from pairloom.steps import Polynomial
 from pairloom.systems import AllPairs
 from tests.conftest import STREAMS, make_stream
@@ -65,7 +65,7 @@ def test_moments_give_the_sum_over_all_pairs(pairs, normalization, weighted):
 def test_iterates_by_a_double_loop(pairs, kind, engine, form):
     X, y = make_stream(kind, 80, 4)
     model = AllPairs(pairs=pairs, form=form, eta=0.05, power=0.7, max_rows=80, dtype="float64", engine=engine)
-    learner = model._make_learner(2, 0)
+    learner = model._make_model(2, 0)
     w = np.zeros(4)
     for t in range(80):
         if t:
@@ -103,7 +103,7 @@ def test_opposite_pairs_are_strata_of_single_rows():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 def test_other_losses_by_a_double_loop(loss):
     X, y = make_stream("random", 70, 4)
-    learner = AllPairs(pairs="opposite", loss=loss, eta=0.2, max_rows=70, dtype="float64")._make_learner(2, 0)
+    learner = AllPairs(pairs="opposite", loss=loss, eta=0.2, max_rows=70, dtype="float64")._make_model(2, 0)
     learner.partial_fit(X, y)
     w, derivative = np.zeros(4), LOSSES[loss].derivative
     for t in range(1, 70):

@@ -249,4 +249,4 @@ def test_errors_name_the_parameter(name, value):
 
 
 def test_the_default_portfolio_is_raced():
-    assert AUCClassifier()._make_learner(2, 0).portfolio == Portfolio()
+    assert AUCClassifier()._make_model(2, 0).portfolio == Portfolio()

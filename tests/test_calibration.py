@@ -3,7 +3,7 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from pairloom.calibration import FLATTEST, next_calibration_row, platt
+from pairloom.stream.calibration import FLATTEST, next_calibration_row, platt
 
 
 def scored(n=2000, seed=0, slope=2.0):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pairloom
 
-CALL = "import numpy as np; from pairloom.compiled import dot; print(dot(np.arange(3.0), np.arange(3.0)))"
+CALL = "import numpy as np; from pairloom.base.compiled import dot; print(dot(np.arange(3.0), np.arange(3.0)))"
 
 
 def run(code, package, cache=None):
@@ -40,7 +40,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
 
 CALLER = """
 import numpy as np
-from pairloom.compiled import compiled
+from pairloom.base.compiled import compiled
 from pairloom.systems.projectronpp import grow
 
 @compiled

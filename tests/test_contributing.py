@@ -21,8 +21,8 @@ from pairloom import (
     RandomFourier,
     Square,
 )
-from pairloom.card import Card
-from pairloom.classifier import PairwiseClassifier
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap
 from pairloom.features.scaling import fit_scaler
 from pairloom.losses import Loss
@@ -206,7 +206,7 @@ class Recent(PairwiseClassifier):
     def card(self):
         return Card("nobody 2026", "d D + 4 D", "4 D + d D", model="kernel")
 
-    def _make_learner(self, n_classes, seed):
+    def _make_model(self, n_classes, seed):
         return Learner(
             features=RandomFourier(64, Gaussian("median")), pairs=OppositeClass(n_classes), memory=Latest(size=4),
             step=Constant(self.eta), dtype=self.dtype, seed=seed,

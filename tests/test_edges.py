@@ -9,7 +9,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 
 from pairloom import AUCClassifier, Learner, PairwiseRanker, PairwiseRegressor
 from pairloom.systems import FPOGD, KOIL, OAM, ExactAUC, SparseKernelAUC
-from pairloom.transformer import FeatureTransformer
+from pairloom.estimators.transformer import FeatureTransformer
 from tests.conftest import make_stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 from pairloom import Latest, Strata, Window
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor
 from pairloom.memory import Reservoir
-from pairloom.state import nbytes
+from pairloom.base.tree import nbytes
 from tests.conftest import STREAMS, make_stream
 
 VARIANTS = {

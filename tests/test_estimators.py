@@ -30,7 +30,7 @@ from pairloom import (
 )
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor, concordance
 from pairloom.memory import Reservoir
-from pairloom.randomness import generator
+from pairloom.base.randomness import generator
 from tests.conftest import make_stream
 
 BOTH = pytest.mark.parametrize("make", [PairwiseRanker, PairwiseRegressor])

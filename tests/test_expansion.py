@@ -9,12 +9,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from pairloom import RandomFourier
-from pairloom.expansion import Block, Expansion, ExpansionState, Row
+from pairloom.models.expansion import Block, Expansion, ExpansionState, Row
 from pairloom.features import KERNELS, Gaussian, Identity, Linear, exact_kernel
 from pairloom.features.exact import kernel_row, kernel_with_itself
-from pairloom.onepass import WARM_ROWS
+from pairloom.models.onepass import WARM_ROWS
 from pairloom.pairs import OppositeClass
-from pairloom.state import nbytes
+from pairloom.base.tree import nbytes
 from tests.conftest import STREAMS, make_stream
 
 EXACT = [*KERNELS, "linear"]
@@ -34,7 +34,7 @@ class FirstRows(Expansion):
     """The smallest expansion: y times weight at each of the first 40 rows."""
 
     def _start(self, gamma, dim):
-        return Sums(gamma, np.zeros((40, dim), self.dtype), np.zeros((len(self.pairs.models), 40)), np.zeros(1, int))
+        return Sums(gamma, np.zeros((40, dim), self.dtype), np.zeros((len(self.pairs.targets), 40)), np.zeros(1, int))
 
     def terms(self):
         memory = self.state.memory
@@ -120,10 +120,10 @@ def test_scores_are_the_sum(name, n_classes, dtype):
     weight = np.random.default_rng(1).gamma(1.0, size=60)
     learner = make(name, 0.2, dtype=dtype, pairs=OppositeClass(n_classes)).partial_fit(X, y, weight)
     gamma, kernel = np.asarray(0.2), exact_kernel(name, 0.2)
-    expected = np.zeros((60, len(learner.pairs.models)))
+    expected = np.zeros((60, len(learner.pairs.targets)))
     for i in range(60):
         for j in range(40):
-            for k, model in enumerate(learner.pairs.models):
+            for k, model in enumerate(learner.pairs.targets):
                 sign = 1 if (y[j] > 0 if n_classes == 2 else y[j] == model) else -1
                 expected[i, k] += weight[j] * sign * kernel(gamma, X[i : i + 1], X[j : j + 1])[0, 0]
     tolerance = 1e-12 if dtype == "float64" else 1e-4

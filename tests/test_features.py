@@ -26,7 +26,7 @@ from pairloom.features.distances import squared_distances
 from pairloom.features.fourier import project
 from pairloom.features.kernels import median_squared_distance
 from pairloom.features.scaling import fit_scaler
-from pairloom.state import cast
+from pairloom.base.tree import cast
 
 SCALINGS = [None, "standard", "wide", "maxabs", "minmax"]
 MAPS = {

@@ -32,7 +32,7 @@ def test_bounds_are_checked_where_it_is_asked_for(tmp_path):
     (tmp_path / "planted.py").write_text(
         textwrap.dedent("""
         import numpy as np
-        from pairloom.compiled import compiled
+        from pairloom.base.compiled import compiled
 
         @compiled
         def behind(a):

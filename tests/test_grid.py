@@ -31,7 +31,8 @@ from pairloom import (
     Strata,
     WholeHistory,
 )
-from pairloom.state import SKIPPED, nbytes
+from pairloom.engines.state import SKIPPED
+from pairloom.base.tree import nbytes
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 

@@ -10,7 +10,7 @@ from pairloom.features import KERNELS, Cauchy, Gaussian, Laplace, Matern32, Mate
 from pairloom.features import distances as distances_module
 from pairloom.features.distances import coordinate_sums, squared_distances
 from pairloom.features.kernels import median_distance
-from pairloom.randomness import generator
+from pairloom.base.randomness import generator
 
 ISOTROPIC = [name for name, kernel in KERNELS.items() if kernel.isotropic]
 WIDTHS = {"one": 0.3, "many": (0.3, 0.1, 0.2, 0.01, 1.0, 0.5, 0.7)}

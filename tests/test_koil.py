@@ -10,7 +10,7 @@ from pairloom import Constant, StabilityWarning
 from pairloom.features import Gaussian, Identity, exact_kernel
 from pairloom.losses import LOSSES
 from pairloom.pairs import OppositeClass
-from pairloom.randomness import generator
+from pairloom.base.randomness import generator
 from pairloom.systems import KOIL
 from pairloom.systems.koil import Budgeted
 from tests.conftest import STREAMS, make_stream

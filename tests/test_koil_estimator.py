@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from pairloom.features import Gaussian
-from pairloom.state import nbytes
+from pairloom.base.tree import nbytes
 from pairloom.systems import KOIL
 from tests.conftest import make_stream
 from tests.test_multiclass import three_classes

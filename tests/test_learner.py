@@ -20,8 +20,8 @@ from pairloom import (
     StabilityWarning,
     Strata,
 )
-from pairloom.onepass import WARM_ROWS
-from pairloom.state import WORST
+from pairloom.models.onepass import WARM_ROWS
+from pairloom.engines.state import WORST
 from tests.conftest import make_stream
 
 RULES = RandomFourier(32, Gaussian("median"), scale="standard")

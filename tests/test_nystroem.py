@@ -12,8 +12,8 @@ from threadpoolctl import threadpool_limits
 
 from pairloom import Constant, Gaussian, Grid, Laplace, Learner, Matern32, Nystroem, RandomFourier
 from pairloom.features import KERNELS
-from pairloom.onepass import WARM_ROWS
-from pairloom.state import cast
+from pairloom.models.onepass import WARM_ROWS
+from pairloom.base.tree import cast
 from pairloom.systems import FPOGD, OGD, OPAUC, SPAM, ExactAUC
 from tests.conftest import make_stream
 

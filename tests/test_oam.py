@@ -23,7 +23,7 @@ from pairloom import (
     Strata,
     WholeHistory,
 )
-from pairloom.state import SKIPPED
+from pairloom.engines.state import SKIPPED
 from pairloom.systems import OAM
 from tests.conftest import STREAMS, make_stream
 

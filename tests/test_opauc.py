@@ -10,11 +10,11 @@ from sklearn.metrics import roc_auc_score
 
 from pairloom import L2, Constant, Gaussian, Identity, Learner, RandomFourier, StabilityWarning, WholeHistory
 from pairloom.data import load_dataset
-from pairloom.moments import symmetric
+from pairloom.models.moments import symmetric
 from pairloom.pairs import OppositeClass
-from pairloom.randomness import generator
-from pairloom.rule import Row, RuleLearner
-from pairloom.state import CUT, LOSS, PAIRS, SKIPPED, STEPS
+from pairloom.base.randomness import generator
+from pairloom.models.rule import Row, RuleLearner
+from pairloom.engines.state import CUT, LOSS, PAIRS, SKIPPED, STEPS
 from pairloom.systems import OPAUC
 from pairloom.systems.opauc import Sketch, normals
 from tests.conftest import STREAMS, make_stream
@@ -72,7 +72,7 @@ def history(eta, alpha, n_classes=2):
 @pytest.mark.parametrize("kind", STREAMS)
 def test_iterates_are_those_of_full_history_descent(kind, engine):
     X, y = make_stream(kind, 120, 5)
-    ours = OPAUC(eta=0.01, alpha=0.3, dtype="float64", engine=engine)._make_learner(2, 0)
+    ours = OPAUC(eta=0.01, alpha=0.3, dtype="float64", engine=engine)._make_model(2, 0)
     truth = history(0.01, 0.3)
     for t in range(120):
         for learner in (ours, truth):
@@ -111,7 +111,7 @@ def test_the_covariances_are_those_of_the_batch_after_every_row(weighted, engine
     X, y = make_stream("one_class_first", 60, 6)
     X += np.arange(6)
     weight = np.random.default_rng(0).gamma(1.0, size=60) if weighted else np.ones(60)
-    learner = OPAUC(eta=1e-3, dtype="float64", engine=engine)._make_learner(2, 0)
+    learner = OPAUC(eta=1e-3, dtype="float64", engine=engine)._make_model(2, 0)
     for t in range(60):
         kept = learner.partial_fit(X[t : t + 1], y[t : t + 1], weight[t : t + 1]).state.memory
         for c in (0, 1):

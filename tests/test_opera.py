@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from pairloom import Gaussian, RandomFourier, StabilityWarning
 from pairloom.losses import LOSSES, Square
-from pairloom.state import CUT
+from pairloom.engines.state import CUT
 from pairloom.systems import OPERA, AllPairs
 from tests.conftest import STREAMS, make_stream
 

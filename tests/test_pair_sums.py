@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairloom.losses import SquaredHinge
-from pairloom.pair_sums import EveryPair, PairSums
+from pairloom.metrics.pair_sums import EveryPair, PairSums
 
 KINDS = ("plain", "ties", "equal", "apart", "far")
 

@@ -10,7 +10,7 @@ from pairloom.losses import LOSSES
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Candidate, Descent, Exact, OneMap, Portfolio, pinned
 from pairloom.race.budget import largest_first
-from pairloom.state import nbytes
+from pairloom.base.tree import nbytes
 from tests.test_race import SMALL
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from pairloom import StabilityWarning
 from pairloom.features import Gaussian, Identity, Linear, exact_kernel
 from pairloom.pairs import OppositeClass
-from pairloom.state import nbytes
+from pairloom.base.tree import nbytes
 from pairloom.systems import ProjectronPP
 from pairloom.systems.projectronpp import Projecting
 from tests.conftest import STREAMS, make_stream

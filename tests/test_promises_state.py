@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from pairloom.state import nbytes
+from pairloom.base.tree import nbytes
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 from tests.promises import VARIANTS, assert_same

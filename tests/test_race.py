@@ -12,10 +12,10 @@ from pairloom import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race
 from pairloom.race.evidence import RAW, ROOM, VERDICTS, Evidence, Window, weighted_auc
-from pairloom.race.exact_path import ExactPath
+from pairloom.models.exact_path import ExactPath
 from pairloom.race.mixing import helps
 from pairloom.race.race import SETTLE_ROWS, mixes_at, next_evaluation, tame
-from pairloom.state import nbytes
+from pairloom.base.tree import nbytes
 from tests.conftest import make_stream
 from tests.generic import assert_same
 
@@ -205,7 +205,7 @@ def test_some_models_of_a_path_go_on_bit_for_bit(n_classes):
     whole = ExactPath(pairs=OppositeClass(n_classes), alphas=(0.01, 1.0, 10.0), seed=0).partial_fit(X[:500], y[:500])
     some = pickle.loads(pickle.dumps(whole)).only([2, 0])
     assert some.alphas == (10.0, 0.01)
-    size = len(whole.pairs.models)
+    size = len(whole.pairs.targets)
     rows = np.r_[2 * size : 3 * size, 0:size]
     for _ in range(2):
         np.testing.assert_array_equal(some.coef, whole.coef[rows])

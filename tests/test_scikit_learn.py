@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from pairloom import Gaussian, RandomFourier, Window
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor, concordance
 from pairloom.systems import FPOGD
-from pairloom.transformer import FeatureTransformer
+from pairloom.estimators.transformer import FeatureTransformer
 
 BOTH = pytest.mark.parametrize("make", [PairwiseRanker, PairwiseRegressor])
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pairloom.rule import Row
+from pairloom.models.rule import Row
 from pairloom.steps import Ball
 from pairloom.systems import SOLAM
 from tests.conftest import make_stream

@@ -7,8 +7,8 @@ from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
 from pairloom import Gaussian, RandomFourier
-from pairloom.rule import Row
-from pairloom.state import CUT
+from pairloom.models.rule import Row
+from pairloom.engines.state import CUT
 from pairloom.steps import ElasticNet
 from pairloom.systems import SPAM, ExactAUC
 from tests.conftest import make_stream

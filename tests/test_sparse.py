@@ -15,7 +15,8 @@ from pairloom import L2, Ball, Constant, ElasticNet, Gaussian, Identity, Learner
 from pairloom.data import load_dataset
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory
 from pairloom.memory.strata import StrataState
-from pairloom.state import LOSS, PAIRS, SKIPPED, STEPS, Lazy, nbytes
+from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, Lazy
+from pairloom.base.tree import nbytes
 from pairloom.systems import FPOGD
 from tests import test_agreement as dense
 from tests.conftest import make_stream

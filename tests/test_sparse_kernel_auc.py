@@ -8,7 +8,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from pairloom.data import load_dataset
-from pairloom.pair_sums import EveryPair, PairSums
+from pairloom.metrics.pair_sums import EveryPair, PairSums
 from pairloom.systems import SparseKernelAUC, greedy_basis
 from pairloom.systems.greedy_basis import Basis, candidate_gains, grow, objective, optimise, solve
 from tests.conftest import make_stream

@@ -11,10 +11,10 @@ import pytest
 import scipy.linalg
 from threadpoolctl import ThreadpoolController
 
-import pairloom.grid
+import pairloom.models.grid
 from pairloom import AUCClassifier, Constant, Grid, Learner, RandomFourier
 from pairloom.systems import ExactAUC
-from pairloom.threads import ONE_THREAD
+from pairloom.base.threads import ONE_THREAD
 from tests.conftest import make_stream
 
 
@@ -62,7 +62,7 @@ def test_an_interrupted_prediction_leaves_no_trace(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pairloom.grid, "learn_block", interrupt)
+        patch.setattr(pairloom.models.grid, "learn_block", interrupt)
         with pytest.raises(KeyboardInterrupt):
             stopped.score(X)
     np.testing.assert_array_equal(stopped.score(X), alone.score(X))
@@ -105,8 +105,8 @@ def test_an_error_lifts_the_limit_too(two_threads):
     seen = []
 
     class Spy(ExactAUC):
-        def _make_learner(self, n_classes, seed):
-            learner = super()._make_learner(n_classes, seed)
+        def _make_model(self, n_classes, seed):
+            learner = super()._make_model(n_classes, seed)
             learner._solve = lambda state: seen.append(blas_threads()) or 1 / 0
             return learner
 

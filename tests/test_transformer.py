@@ -21,9 +21,9 @@ from pairloom.features import (
     RandomFourier,
     Whitened,
 )
-from pairloom.randomness import generator
-from pairloom.state import cast
-from pairloom.transformer import FeatureTransformer
+from pairloom.base.randomness import generator
+from pairloom.base.tree import cast
+from pairloom.estimators.transformer import FeatureTransformer
 
 MAPS = {
     "default": None,

@@ -21,7 +21,7 @@ from pairloom import (
     RSx,
     Strata,
 )
-from pairloom.state import CUT
+from pairloom.engines.state import CUT
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
 from pairloom import Constant, Gaussian, Grid, Identity, Learner, Nystroem, OrthogonalFourier, RandomFourier, Whitened
-from pairloom.state import cast
+from pairloom.base.tree import cast
 from pairloom.systems import FPOGD, OGD, OPAUC, SPAM, ExactAUC
 from tests.conftest import make_stream
 

@@ -17,9 +17,9 @@ import pairloom as pl
 from pairloom import systems
 
 try:
-    from pairloom.transformer import FeatureTransformer
+    from pairloom.estimators.transformer import FeatureTransformer
 except ImportError:
-    from pairloom.estimators import FeatureTransformer
+    from pairloom.transformer import FeatureTransformer
 
 CALIBRATED = " (calibrated)"
 CUTS = [1, 3, 70, 71, 256, 300, 690, 1000, 1030, 1400]
@@ -114,6 +114,8 @@ class Case:
     def run(self) -> dict[str, np.ndarray]:
         """Arrays of float64 by name."""
         s, model = self.setting, self.make()
+        if hasattr(model, "init"):
+            model = pl.Stream(model)
         data = stream(s.n, s.rows, s.classes, s.weighted)
         if hasattr(model, "transform"):
             made = {"": model.fit(data.X).transform(data.new)}
@@ -143,7 +145,7 @@ class Case:
 
 def outputs(model: Any, X: Any) -> dict[str, np.ndarray]:
     """Raw scores and, of an estimator, what it makes of them."""
-    learner = getattr(model, "learner_", model)
+    learner = getattr(model, "stream_", getattr(model, "learner_", model))
     made = {}
     for name in ("score", "score_rows"):
         # An estimator without a learner has another ``score``, of rows and labels.

@@ -15,13 +15,13 @@ from pairloom.features import (
     RandomFourier,
     Whitened,
 )
-from pairloom.grid import Grid
-from pairloom.learner import Learner
 from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
-from pairloom.onepass import StabilityWarning
+from pairloom.models.grid import Grid
+from pairloom.models.learner import Learner
 from pairloom.pairs import ClassDifference, Difference, OppositeClass, Order
 from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
+from pairloom.stream import StabilityWarning
 
 if TYPE_CHECKING:
     from pairloom.estimators import AUCClassifier, PairwiseRanker, PairwiseRegressor
@@ -65,6 +65,7 @@ __all__ = [
     "SquaredHinge",
     "StabilityWarning",
     "Strata",
+    "Stream",
     "Whitened",
     "WholeHistory",
     "Window",

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
-from pairloom.compiled import compiled, exp_minus, log_one_plus, relinked
-from pairloom.typing import Array
+from pairloom.base.compiled import compiled, exp_minus, log_one_plus, relinked
+from pairloom.base.typing import Array
 
 Scalar = Callable[[float], float]
 

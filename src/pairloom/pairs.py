@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairloom.checks import check_count
-from pairloom.compiled import compiled
-from pairloom.typing import Array
-from pairloom.validation import refuse_masked
+from pairloom.base.checks import check_count
+from pairloom.base.compiled import compiled
+from pairloom.base.typing import Array
+from pairloom.base.validation import refuse_masked
 
 NO_QUERY = int(np.iinfo(np.int64).min)
 """The query of rows that were given without one."""
@@ -25,6 +25,8 @@ class Pairs(ABC):
     """A rule that says how two labels make a pair."""
 
     code: ClassVar[int]
+    opposite: ClassVar[bool] = False
+    """Whether the pairs are those of different classes, and no others."""
     exact: ClassVar[bool] = False
     """Whether score differences should be met exactly: the margin is then an error, and right where it is 0."""
 
@@ -34,8 +36,8 @@ class Pairs(ABC):
         return type(self) in BUILT_IN
 
     @property
-    def models(self) -> Array:
-        """What each weight vector of the model stands for (``model`` below); one entry for one vector."""
+    def targets(self) -> Array:
+        """What each weight vector speaks for: the class, where there are more than two; one entry for each."""
         return np.zeros(1)
 
     @property
@@ -48,10 +50,10 @@ class Pairs(ABC):
         """Labels as the learner holds them, float64; ValueError for those that are none."""
 
     @abstractmethod
-    def sign(self, y: float, partners: Array, model: float) -> Array:
+    def sign(self, y: float, partners: Array, target: float) -> Array:
         """a of the pairs of an example labelled ``y`` with its partners; 0: the pair does not count."""
 
-    def offset(self, y: float, partners: Array, model: float) -> Array:
+    def offset(self, y: float, partners: Array, target: float) -> Array:
         """b."""
         return np.zeros(len(partners))
 
@@ -66,19 +68,20 @@ class OppositeClass(Pairs):
     ----------
     n_classes : 2 takes labels -1 or 0 and +1; K > 2 takes labels 0 ... K - 1.
 
-    >>> OppositeClass().sign(1.0, np.array([0.0, 1.0]), model=1.0)
+    >>> OppositeClass().sign(1.0, np.array([0.0, 1.0]), target=1.0)
     array([1., 0.])
     """
 
     n_classes: int = 2
 
     code = 0
+    opposite = True
 
     def __post_init__(self) -> None:
         check_count("n_classes", self.n_classes)
 
     @property
-    def models(self) -> Array:
+    def targets(self) -> Array:
         return np.ones(1) if self.n_classes == 2 else np.arange(self.n_classes, dtype=float)
 
     @property
@@ -92,12 +95,12 @@ class OppositeClass(Pairs):
             raise ValueError(f"label {y[strange[0]]} at row {strange[0]} is not one of {', '.join(map(str, known))}")
         return np.asarray(y > 0 if self.n_classes == 2 else y, dtype=float)
 
-    def sign(self, y: float, partners: Array, model: float) -> Array:
-        return np.asarray(float(y == model) - (partners == model))
+    def sign(self, y: float, partners: Array, target: float) -> Array:
+        return np.asarray(float(y == target) - (partners == target))
 
     def signs(self, y: Array) -> Array:
         """+1 for the class of a model, -1 for the rest: (n, models)."""
-        return np.where(y[:, None] == self.models, 1.0, -1.0)
+        return np.where(y[:, None] == self.targets, 1.0, -1.0)
 
 
 @dataclass(frozen=True)
@@ -106,25 +109,26 @@ class ClassDifference(OppositeClass):
 
     a = 1 and b = -(t - t'), so that the margin is the error of the difference.
 
-    >>> ClassDifference().offset(1.0, np.array([0.0, 1.0]), model=1.0)
+    >>> ClassDifference().offset(1.0, np.array([0.0, 1.0]), target=1.0)
     array([-2., -0.])
     """
 
     code = 3
+    opposite = False
     exact = True
 
-    def sign(self, y: float, partners: Array, model: float) -> Array:
+    def sign(self, y: float, partners: Array, target: float) -> Array:
         return np.ones(len(partners))
 
-    def offset(self, y: float, partners: Array, model: float) -> Array:
-        return -2.0 * super().sign(y, partners, model)
+    def offset(self, y: float, partners: Array, target: float) -> Array:
+        return -2.0 * super().sign(y, partners, target)
 
 
 @dataclass(frozen=True)
 class Order(Pairs):
     """Pairs of different labels, graded or real; the larger label should score higher.
 
-    >>> Order().sign(2.0, np.array([1.0, 2.0, 3.5]), model=0.0)
+    >>> Order().sign(2.0, np.array([1.0, 2.0, 3.5]), target=0.0)
     array([ 1.,  0., -1.])
     """
 
@@ -133,7 +137,7 @@ class Order(Pairs):
     def encode(self, y: Array) -> Array:
         return check_real(y)
 
-    def sign(self, y: float, partners: Array, model: float) -> Array:
+    def sign(self, y: float, partners: Array, target: float) -> Array:
         return np.sign(y - partners)
 
 
@@ -143,7 +147,7 @@ class Difference(Pairs):
 
     a = 1 and b = -(y - y'), so that the margin is the error of the difference.
 
-    >>> Difference().offset(3.0, np.array([1.0]), model=0.0)
+    >>> Difference().offset(3.0, np.array([1.0]), target=0.0)
     array([-2.])
     """
 
@@ -153,10 +157,10 @@ class Difference(Pairs):
     def encode(self, y: Array) -> Array:
         return check_real(y)
 
-    def sign(self, y: float, partners: Array, model: float) -> Array:
+    def sign(self, y: float, partners: Array, target: float) -> Array:
         return np.ones(len(partners))
 
-    def offset(self, y: float, partners: Array, model: float) -> Array:
+    def offset(self, y: float, partners: Array, target: float) -> Array:
         return -(y - partners)
 
 
@@ -173,21 +177,21 @@ def check_real(y: Array) -> Array:
 
 
 @compiled
-def pair_sign(code: int, y: float, partner: float, model: float) -> float:
+def pair_sign(code: int, y: float, partner: float, target: float) -> float:
     """a of one pair, for the rule with this code."""
     if code == 0:
-        return (1.0 if y == model else 0.0) - (1.0 if partner == model else 0.0)
+        return (1.0 if y == target else 0.0) - (1.0 if partner == target else 0.0)
     if code == 1:
         return (1.0 if y > partner else 0.0) - (1.0 if y < partner else 0.0)
     return 1.0
 
 
 @compiled
-def pair_offset(code: int, y: float, partner: float, model: float) -> float:
+def pair_offset(code: int, y: float, partner: float, target: float) -> float:
     """b of one pair, for the rule with this code."""
     if code == 2:
         return partner - y
-    return -2.0 * pair_sign(0, y, partner, model) if code == 3 else 0.0
+    return -2.0 * pair_sign(0, y, partner, target) if code == 3 else 0.0
 
 
 def query_codes(groups: Any, n: int) -> Array:

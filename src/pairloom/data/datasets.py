@@ -12,11 +12,11 @@ import numpy as np
 from scipy.sparse import vstack
 from sklearn.datasets import load_svmlight_file
 
-from pairloom.checks import check_choice
+from pairloom.base.checks import check_choice
+from pairloom.base.typing import Array
 from pairloom.data.catalogue import DATASETS, Part, Source
 from pairloom.data.download import check_unchanged, fetch
 from pairloom.data.places import VARIABLE, Places, usual_places
-from pairloom.typing import Array
 
 OPENERS: dict[str, Any] = {".xz": lzma.open, ".bz2": bz2.open, ".gz": gzip.open}
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from pairloom.checks import check_choice, check_count, check_number
-from pairloom.typing import Array
+from pairloom.base.checks import check_choice, check_count, check_number
+from pairloom.base.typing import Array
 
 Kind = Literal["sudden", "gradual"]
 

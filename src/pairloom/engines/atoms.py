@@ -4,19 +4,17 @@ Inside a block every point is one of its *atoms*: the slots' points at its start
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pairloom.compiled import compiled
+from pairloom.base.batch import Batch
+from pairloom.base.compiled import compiled
+from pairloom.base.typing import Array
 from pairloom.engines.fused import find_partners, write_slot
+from pairloom.engines.lanes import SideBySide
 from pairloom.memory import Plan, Slots
 from pairloom.pairs import pair_offset, pair_sign
-from pairloom.state import Batch
-from pairloom.typing import Array
-
-if TYPE_CHECKING:
-    from pairloom.grid import Grid
 
 
 class Events(NamedTuple):
@@ -47,7 +45,7 @@ class Partners(NamedTuple):
 
 
 @dataclass
-class Block:
+class Atoms:
     """The atoms of a block: points of the ``live`` slots, which hold something before or after, then blends, then rows.
 
     ``vectors``: points and rows. ``gram``: inner products of all atoms. ``parts``: the two atoms of each blend, of
@@ -74,7 +72,7 @@ class Block:
         return len(self.live) + len(self.parts)
 
 
-def make_block(slots: Slots, slot_gram: Array, Z: Array, batch: Batch, plan: Plan) -> Block:
+def make_block(slots: Slots, slot_gram: Array, Z: Array, batch: Batch, plan: Plan) -> Atoms:
     """Atoms and their inner products; those of the slots' points, ``slot_gram``, move on to the end of the block."""
     used = slots.mass > 0
     used[plan.slot] = True
@@ -93,14 +91,14 @@ def make_block(slots: Slots, slot_gram: Array, Z: Array, batch: Batch, plan: Pla
     np.matmul(vectors[S:], vectors[S:].T, out=gram[first:, first:])
     parts = np.empty((len(shares), 2), np.int64)
     complete_gram(gram, slot_gram, live, events, parts)
-    return Block(batch, plan, live, vectors, events, gram, parts, shares)
+    return Atoms(batch, plan, live, vectors, events, gram, parts, shares)
 
 
-def partner_tables(grid: "Grid", slots: Slots, block: Block) -> list[Partners]:
+def partner_tables(grid: SideBySide, slots: Slots, block: Atoms) -> list[Partners]:
     """The partners of each row, for each target of the pairs."""
     n, S, live = len(block.batch), len(block.live), block.live
     tables = []
-    for target in grid.pairs.models:
+    for target in grid.pairs.targets:
         number, stop = np.empty((2, n), np.int64)
         slot, atom = np.empty((2, n, S), np.int64)
         p, sign, offset = np.empty((3, n, S))

@@ -21,42 +21,42 @@ partners: D (b + 2 S + 4 G (1 + S / b)) flops in products, twice the last term i
 2 (s^2 + (S - s) s / r + b / 2 + S + s) flops for each model. The Gram matrix has (S + 2 b)^2 numbers at most.
 """
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import field
 
 import numpy as np
 
-from pairloom.engines.atoms import Block, Partners, make_block, partner_tables, unblend, write_slots
+from pairloom.base.batch import Batch
+from pairloom.base.csr import is_sparse
+from pairloom.base.tree import DERIVED, Rounded, node
+from pairloom.base.typing import Array
+from pairloom.engines.atoms import Atoms, Partners, make_block, partner_tables, unblend, write_slots
 from pairloom.engines.blocked_runs import OTHER, learn_models
 from pairloom.engines.blocked_steps import Models
-from pairloom.engines.lanes import Tile
-from pairloom.features.sparse import is_sparse
+from pairloom.engines.lanes import SideBySide, Tile
+from pairloom.engines.state import State
 from pairloom.losses import with_loss
-from pairloom.state import Batch, State
-from pairloom.typing import Array
-
-if TYPE_CHECKING:
-    from pairloom.grid import Grid
 
 LARGEST = 1e15
 """Weights and scores beyond this are on their way out of the range of float32."""
 
 
-@dataclass
+@node
 class GridState(State):
     """The state of many models after whole blocks of rows, and the rows of the open block.
 
     ``w`` and ``w_bar`` have one row per weight vector, in the order of ``Lanes``; ``w_bar`` only for averaged ones.
     ``tally`` has a column for each vector. ``gram``: inner products of the slots' points. ``frozen``: the first row of
-    the block in which a vector left the range of numbers; 0 if none.
+    the block in which a vector left the range of numbers; 0 if none. ``open``: the rows of the open block. ``ahead``: the
+    state after these too, with their scores, once it was asked for.
     """
 
-    gram: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    gram: Rounded = field(default_factory=lambda: np.zeros((0, 0)))
     frozen: Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    open: list[Batch] = field(default_factory=list)
+    open: Batch | None = None
+    ahead: "tuple[GridState, Array] | None" = field(default=None, repr=False, metadata=DERIVED)
 
 
-def learn_block(grid: "Grid", state: GridState, batch: Batch) -> Array:
+def learn_block(grid: SideBySide, state: GridState, batch: Batch) -> Array:
     """Learn the rows of a block; return each row's scores by the models before they learned the row."""
     memory, slots = grid.memory, state.memory.slots
     Z, U = map_rows(grid, state, batch)
@@ -76,17 +76,15 @@ def learn_block(grid: "Grid", state: GridState, batch: Batch) -> Array:
     return scores[:, grid.lanes.order]
 
 
-def map_rows(grid: "Grid", state: GridState, batch: Batch) -> tuple[Array, Array]:
+def map_rows(grid: SideBySide, state: GridState, batch: Batch) -> tuple[Array, Array]:
     """phi(x) and the points by which rows are clustered, both dense."""
-    X = batch.X
-    Z = grid.features.apply(state.phi, X)
-    if is_sparse(X) and (is_sparse(Z) or grid.memory.space == "input"):
-        X = X.toarray()
-        Z = grid.features.apply(state.phi, X) if is_sparse(Z) else Z
-    return Z, Z if grid.memory.space == "features" else grid.features.inputs(state.phi, X)
+    X, Z = batch.X, grid.features.dense(state.phi, batch.X)
+    if grid.memory.space == "features":
+        return Z, Z
+    return Z, grid.features.inputs(state.phi, X.toarray() if is_sparse(X) else X)
 
 
-def learn_tile(state: GridState, tile: Tile, block: Block, partners: Partners) -> Array:
+def learn_tile(state: GridState, tile: Tile, block: Atoms, partners: Partners) -> Array:
     """Learn a block of rows with the models of a tile; each row's scores before it was learned."""
     where = slice(tile.start, tile.stop)
     w, w_bar, frozen = state.w[where], state.w_bar[where], state.frozen[where]
@@ -109,7 +107,7 @@ def learn_tile(state: GridState, tile: Tile, block: Block, partners: Partners) -
     return models.scores
 
 
-def start_models(state: GridState, tile: Tile, block: Block) -> Models:
+def start_models(state: GridState, tile: Tile, block: Atoms) -> Models:
     """The models of a tile before the first row of a block; frozen ones have steps of length 0."""
     where, n, S = slice(tile.start, tile.stop), len(block.batch), len(block.live)
     w, w_bar = state.w[where], state.w_bar[where]
@@ -131,7 +129,7 @@ def start_models(state: GridState, tile: Tile, block: Block) -> Models:
     )  # fmt: skip
 
 
-def multiply_out(block: Block, coef: Array, factor: Array, heads: list[tuple[Array, Array]]) -> Array:
+def multiply_out(block: Atoms, coef: Array, factor: Array, heads: list[tuple[Array, Array]]) -> Array:
     """factor sum_a coef_a atom_a + sum_h head_h w_h for each model."""
     S, kind = len(block.live), coef.dtype
     if len(block.parts):

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.compiled import compiled
+from pairloom.base.compiled import compiled
+from pairloom.base.typing import Array
 from pairloom.engines.atoms import Events, Partners
 from pairloom.engines.blocked_steps import (
     Models,
@@ -24,7 +25,6 @@ from pairloom.engines.blocked_steps import (
     make_run,
     step,
 )
-from pairloom.typing import Array
 
 SMALL = 1e-10
 """A factor sigma below this is multiplied into the coefficients."""

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pairloom.compiled import compiled
+from pairloom.base.compiled import compiled
+from pairloom.base.typing import Array
 from pairloom.engines.atoms import Partners
 from pairloom.engines.fused import SKIP, SPLIT, safe_length
 from pairloom.engines.reference import FAR, LONGEST, PARTS, STABLE
+from pairloom.engines.state import LOSS, PAIRS, STEPS, WORST
 from pairloom.losses import loss_terms
-from pairloom.state import LOSS, PAIRS, STEPS, WORST
-from pairloom.typing import Array
 
 LEAST = 1e-15
 """A step keeps at least this share of w: beside the step itself it is nothing, and its inverse is still a number."""

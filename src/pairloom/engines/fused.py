@@ -4,21 +4,18 @@ The same iterates as ``reference``, in the learner's own dtype. Nothing depends 
 the bit.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from pairloom.compiled import add_rows, compiled, dot, dots, move
+from pairloom.base.batch import Batch
+from pairloom.base.compiled import add_rows, compiled, dot, dots, move
+from pairloom.base.typing import Array
+from pairloom.engines.base import Parts
 from pairloom.engines.reference import FAR, HEAVY, LONGEST, PARTS, STABLE
+from pairloom.engines.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST, State
 from pairloom.losses import loss_slope, loss_value, with_loss
 from pairloom.memory import Plan
 from pairloom.pairs import pair_offset, pair_sign
-from pairloom.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
 from pairloom.steps import averaging_rate, constant
-from pairloom.typing import Array
-
-if TYPE_CHECKING:
-    from pairloom.learner import Learner
 
 SKIP, SPLIT = 0.0, -2.0
 """In place of a step's length."""
@@ -27,7 +24,15 @@ BLOCK_BYTES = 1 << 20
 """Mapped rows are worked on in blocks of about this size, so that they stay in the cache."""
 
 
-def run(learner: "Learner", state: State, batch: Batch) -> Array:
+double, any_part = False, False
+
+
+def takes(learner: Parts, state: State, batch: Batch) -> bool:
+    """All rows."""
+    return True
+
+
+def run(learner: Parts, state: State, batch: Batch) -> Array:
     """Learn the rows in order; return each row's scores by the models before they learned the row."""
     rows = max(8, BLOCK_BYTES // max(state.w[0].nbytes, 8 * learner.memory.draws))
     if len(batch) <= rows:
@@ -36,7 +41,7 @@ def run(learner: "Learner", state: State, batch: Batch) -> Array:
     return np.concatenate([run_block(learner, state, batch[start : start + rows]) for start in starts])
 
 
-def run_block(learner: "Learner", state: State, batch: Batch) -> Array:
+def run_block(learner: Parts, state: State, batch: Batch) -> Array:
     """``run`` for rows that are mapped together."""
     memory = learner.memory
     Z = learner.features.apply(state.phi, batch.X)
@@ -46,7 +51,7 @@ def run_block(learner: "Learner", state: State, batch: Batch) -> Array:
     return learn_block(learner, state, Z, batch, plan)
 
 
-def learn_block(learner: "Learner", state: State, Z: Array, batch: Batch, plan: Plan) -> Array:
+def learn_block(learner: Parts, state: State, Z: Array, batch: Batch, plan: Plan) -> Array:
     """``run`` for mapped rows whose memory events are planned."""
     n = len(batch)
     memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
@@ -56,7 +61,7 @@ def learn_block(learner: "Learner", state: State, Z: Array, batch: Batch, plan: 
         Z, batch.y, batch.weight, batch.query, step_table(learner, t, batch.weight), learner.penalty.bound,
         averaging_rate(learner.average, t), learner.average != "last",
         learner.pair_loss.code, bool(np.isfinite(learner.pair_loss.smoothness)),
-        learner.step.sequential, pairs.code, pairs.models, memory.weighting != "history", memory.joint,
+        learner.step.sequential, pairs.code, pairs.targets, memory.weighting != "history", memory.joint,
         gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
         state.w, state.w_bar, slots.points, slots.labels, slots.queries, slots.mass, state.tally, scores,
     )  # fmt: skip
@@ -64,12 +69,12 @@ def learn_block(learner: "Learner", state: State, Z: Array, batch: Batch, plan: 
     return scores
 
 
-def gains(learner: "Learner", state: State, batch: Batch) -> Array:
+def gains(learner: Parts, state: State, batch: Batch) -> Array:
     """What each row's pair weights add up to, for each model: 1, or the weight of the rows before on its other side."""
     n, k = len(batch), len(state.w)
     if learner.memory.weighting != "sum":
         return constant(np.empty((n, k)), 1.0)
-    own = batch.y[:, None] == learner.pairs.models
+    own = batch.y[:, None] == learner.pairs.targets
     totals = np.empty((n + 1, k, 2))
     totals[0], totals[1:, :, 0], totals[1:, :, 1] = state.totals, ~own, own
     totals[1:] *= batch.weight[:, None, None]
@@ -78,7 +83,7 @@ def gains(learner: "Learner", state: State, batch: Batch) -> Array:
     return np.where(own, totals[:-1, :, 0], totals[:-1, :, 1])
 
 
-def step_table(learner: "Learner", t: Array, weight: Array) -> Array:
+def step_table(learner: Parts, t: Array, weight: Array) -> Array:
     """Rows (keep, rate, threshold) of the whole step, then of one of the parts into which a weight is split."""
     eta = learner.step.at(t) * np.minimum(weight, HEAVY)
     table = np.empty((6, len(t)))

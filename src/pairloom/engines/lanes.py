@@ -3,17 +3,18 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from pairloom.base.typing import Array
+from pairloom.engines.base import Parts
 from pairloom.engines.reference import HEAVY, PARTS
+from pairloom.features import FeatureMap
 from pairloom.losses import Loss, loss_key
+from pairloom.memory import Memory
+from pairloom.pairs import Pairs
 from pairloom.steps import averaging_rate
-from pairloom.typing import Array
-
-if TYPE_CHECKING:
-    from pairloom.learner import Learner
 
 WIDTH = 128
 """Models learned at once: enough to fill vector registers, few enough that their coefficients stay in the cache."""
@@ -73,7 +74,20 @@ class Lanes:
         return len(self.order)
 
 
-def arrange(learners: "Sequence[Learner]", n_targets: int) -> Lanes:
+class SideBySide(Protocol):
+    """What the blocked engine is told of a grid: the parts that its learners share, and their lanes."""
+
+    @property
+    def features(self) -> FeatureMap: ...
+    @property
+    def pairs(self) -> Pairs: ...
+    @property
+    def memory(self) -> Memory: ...
+    @property
+    def lanes(self) -> Lanes: ...
+
+
+def arrange(learners: Sequence[Parts], n_targets: int) -> Lanes:
     """Vectors of a kind next to each other, cut into tiles."""
     kinds: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for v in range(len(learners) * n_targets):
@@ -106,7 +120,7 @@ def step_table(steps: Places, penalties: Places, width: int, t: Array, weight: A
     return table
 
 
-def _tile(learners: "Sequence[Learner]", start: int, target: int) -> Tile:
+def _tile(learners: Sequence[Parts], start: int, target: int) -> Tile:
     one, width = learners[0], len(learners)
     steps, penalties, averages = (
         _places([getattr(learner, name) for learner in learners]) for name in ("step", "penalty", "average")

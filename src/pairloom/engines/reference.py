@@ -11,19 +11,17 @@ Every other engine is tested against this one. Do not make it fast.
 """
 
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairloom.features.sparse import is_sparse
+from pairloom.base.batch import Batch
+from pairloom.base.csr import is_sparse
+from pairloom.base.typing import Array
+from pairloom.engines.base import Parts
+from pairloom.engines.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST, State
 from pairloom.memory import Example, Memory, Slots
 from pairloom.pairs import Pairs
-from pairloom.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST, Batch, State
 from pairloom.steps import averaging_rate
-from pairloom.typing import Array
-
-if TYPE_CHECKING:
-    from pairloom.learner import Learner
 
 STABLE = 2.0
 """A step of a smooth loss raises the very loss it descends when rate * curvature passes 2."""
@@ -41,12 +39,20 @@ LONGEST = 1e30
 """A step with a squared length beyond this overflows float32 when its numbers are squared: it is skipped."""
 
 
-def run(learner: "Learner", state: State, batch: Batch) -> Array:
+double, any_part = True, True
+
+
+def takes(learner: Parts, state: State, batch: Batch) -> bool:
+    """All rows."""
+    return True
+
+
+def run(learner: Parts, state: State, batch: Batch) -> Array:
     """Learn the rows in order; return each row's scores by the models before they learned the row."""
     return np.array([step(learner, state, batch[i : i + 1]) for i in range(len(batch))])
 
 
-def step(learner: "Learner", state: State, row: Batch) -> Array:
+def step(learner: Parts, state: State, row: Batch) -> Array:
     """Learn one row."""
     state.t += 1
     x = row.X.toarray() if is_sparse(row.X) else row.X
@@ -63,14 +69,14 @@ def step(learner: "Learner", state: State, row: Batch) -> Array:
 
     learner.memory.observe(state.memory, example)
     if learner.memory.weighting == "sum":
-        for k, model in enumerate(learner.pairs.models):
+        for k, model in enumerate(learner.pairs.targets):
             state.totals[k, int(example.y == model)] += example.weight
     return np.asarray(scores)
 
 
-def learn_pairs(learner: "Learner", state: State, k: int, example: Example) -> None:
+def learn_pairs(learner: Parts, state: State, k: int, example: Example) -> None:
     """What model k learns from the pairs of the newest example."""
-    model = learner.pairs.models[k]
+    model = learner.pairs.targets[k]
     partners, p = paired(learner.memory, learner.pairs, state.memory.slots, example, model)
     if p is None:
         return
@@ -79,7 +85,7 @@ def learn_pairs(learner: "Learner", state: State, k: int, example: Example) -> N
     (sweep if learner.step.sequential else descend)(learner, state, k, example, partners, p)
 
 
-def descend(learner: "Learner", state: State, k: int, example: Example, partners: Array, weights: Array) -> None:
+def descend(learner: Parts, state: State, k: int, example: Example, partners: Array, weights: Array) -> None:
     """One gradient step of model k on the weighted pair loss of the newest example."""
     eta = learner.step.at(np.asarray(state.t)) * min(example.weight, HEAVY)
     loss, parts, part = learner.pair_loss, 1, 0
@@ -106,13 +112,13 @@ def descend(learner: "Learner", state: State, k: int, example: Example, partners
             state.tally[LOSS] += example.weight * g
 
 
-def sweep(learner: "Learner", state: State, k: int, example: Example, partners: Array, p: Array) -> None:
+def sweep(learner: Parts, state: State, k: int, example: Example, partners: Array, p: Array) -> None:
     """A passive-aggressive step of model k for each pair of the newest example, in the order of the slots."""
     slots, g = state.memory.slots, 0.0
     eta = learner.step.at(np.asarray(state.t)) * min(example.weight, HEAVY)
     keep, rate, threshold = map(float, learner.penalty.at(eta))
     w = max(0.0, keep) * state.w[k]
-    signs = learner.pairs.sign(example.y, slots.labels[partners], learner.pairs.models[k])
+    signs = learner.pairs.sign(example.y, slots.labels[partners], learner.pairs.targets[k])
     for j, a, p_j in zip(partners, signs, p.tolist(), strict=True):
         u = a * (example.z - slots.points[j])
         squared_norm, gap = float(u @ u), 1.0 - float(w @ u)
@@ -179,11 +185,11 @@ def paired(memory: Memory, pairs: Pairs, slots: Slots, example: Example, model: 
 
 
 def gradient(
-    learner: "Learner", slots: Slots, w: Array, k: int, example: Example, partners: Array, p: Array
+    learner: Parts, slots: Slots, w: Array, k: int, example: Example, partners: Array, p: Array
 ) -> tuple[float, Array]:
     """Loss g and gradient v of an example against its partners."""
     B, labels = slots.points[partners], slots.labels[partners]
-    model = learner.pairs.models[k]
+    model = learner.pairs.targets[k]
     a = learner.pairs.sign(example.y, labels, model)
     margin = a * (w @ example.z - B @ w) + learner.pairs.offset(example.y, labels, model)
     g = float(p @ learner.pair_loss.value(margin))

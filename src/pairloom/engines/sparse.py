@@ -10,60 +10,28 @@ its members); O(d) for each model, and for each slot and stratum that changed, p
 besides the state's own. O(d) for every step of a penalty with l1, and of centres with ``centroid_step=1``.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from pairloom.compiled import dot
+from pairloom.base.batch import Batch
+from pairloom.base.compiled import dot
+from pairloom.base.csr import Rows, csr, is_sparse
+from pairloom.base.typing import Array
 from pairloom.engines import fused
+from pairloom.engines.base import Parts
 from pairloom.engines.sparse_kernels import MU, NU, SIGMA, SQUARE, A, B, learn_rows
-from pairloom.engines.sparse_strata import plan_rows, score_rows, write_centers, write_points
-from pairloom.features import Identity
-from pairloom.features.sparse import as_csr, column_moments, is_sparse
+from pairloom.engines.sparse_points import score_rows, write_points
+from pairloom.engines.state import LazyModel, State
+from pairloom.features.sparse import as_csr, column_moments
 from pairloom.losses import with_loss
-from pairloom.memory import Plan, Strata
-from pairloom.memory.allocation import plan_seats
-from pairloom.memory.strata import REPRESENTATIVES, StrataState
-from pairloom.state import Batch, Lazy, LazyCenters, LazyModel, State
+from pairloom.memory import Plan
 from pairloom.steps import averaging_rate
-from pairloom.typing import Array
 
-if TYPE_CHECKING:
-    from pairloom.learner import Learner
+double, any_part = False, False
 
 ROWS = 512
 """Rows whose memory events are planned at once."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """CSR rows as compiled code takes them; a slice of them shares the entries."""
-
-    data: Array
-    indices: Array
-    indptr: Array
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    def __getitem__(self, part: slice) -> "Rows":
-        start, stop, _ = part.indices(len(self))
-        return Rows(self.data, self.indices, self.indptr[start : stop + 1])
-
-    @classmethod
-    def of(cls, X: Any) -> "Rows":
-        """The rows of a CSR array."""
-        return cls(
-            np.ascontiguousarray(X.data), X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
-        )
-
-
-def csr(X: Any) -> Any:
-    """Dense rows as CSR; CSR rows as they are."""
-    from scipy.sparse import csr_array
-
-    return X if is_sparse(X) else csr_array(X)
 
 
 def center_of(state: State) -> Array:
@@ -88,21 +56,23 @@ def stand_ins(points: Any) -> Array:
     return np.array([[0.0], [np.sqrt(2.0 * spread / max(1, n - 1))]])
 
 
-def takes(learner: "Learner", state: State, batch: Batch) -> bool:
+def takes(learner: Parts, state: State, batch: Batch) -> bool:
     """Whether rows are for this engine: CSR rows that no map makes dense, and all rows after the first of these."""
-    stay_sparse = isinstance(learner.features, Identity) or learner.memory.space == "input"
-    return stay_sparse and (is_sparse(batch.X) or state.lazy is not None)
+    stay_sparse = learner.features.keeps_csr or learner.memory.space == "input"
+    return stay_sparse and (is_sparse(batch.X) or state.csr)
 
 
-def run(learner: "Learner", state: State, batch: Batch) -> Array:
+def run(learner: Parts, state: State, batch: Batch) -> Array:
     """``fused.run`` for CSR rows, in linear mode or with strata in the input space."""
-    linear = isinstance(learner.features, Identity)
+    memory, linear, center = learner.memory, learner.features.keeps_csr, center_of(state)
+    state.csr = True
     rows = Rows.of(learner.features.inputs(state.phi, csr(batch.X)))
     result = np.empty((len(batch), len(state.w)))
     for start in range(0, len(batch), ROWS):
         part = slice(start, start + ROWS)
         block = Batch(rows, batch.y, batch.weight, batch.query)[part]
-        plan = plan_memory(learner, state, block)
+        draws = state.rng.random((len(block), memory.draws))
+        plan = memory.plan_csr(state.memory, block.X, block.y, block.weight, draws, center)
         if linear:
             learn_block(learner, state, block, plan, result[part])
         else:
@@ -113,7 +83,7 @@ def run(learner: "Learner", state: State, batch: Batch) -> Array:
     return result
 
 
-def learn_block(learner: "Learner", state: State, batch: Batch, plan: Plan, scores: Array) -> None:
+def learn_block(learner: Parts, state: State, batch: Batch, plan: Plan, scores: Array) -> None:
     """``fused.learn_block`` in linear mode; the state's dense arrays fall behind."""
     memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
     lazy = lazy_model(learner, state)
@@ -124,7 +94,7 @@ def learn_block(learner: "Learner", state: State, batch: Batch, plan: Plan, scor
         fused.step_table(learner, t, batch.weight), learner.penalty.bound,
         averaging_rate(learner.average, t), learner.average != "last",
         learner.pair_loss.code, bool(np.isfinite(learner.pair_loss.smoothness)),
-        learner.step.sequential, pairs.code, pairs.models, memory.weighting != "history", memory.joint,
+        learner.step.sequential, pairs.code, pairs.targets, memory.weighting != "history", memory.joint,
         fused.gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass, center_of(state),
         lazy.w_hat, lazy.u_hat, lazy.factors, lazy.columns, lazy.values, lazy.counts, lazy.stale,
         slots.labels, slots.queries, slots.mass, state.tally, scores,
@@ -132,47 +102,9 @@ def learn_block(learner: "Learner", state: State, batch: Batch, plan: Plan, scor
     state.t += len(batch)
 
 
-def plan_memory(learner: "Learner", state: State, batch: Batch) -> Plan:
-    """``memory.plan`` for CSR points; only strata look at them."""
-    memory, strata = learner.memory, state.memory
-    U, y, weight, draws = batch.X, batch.y, batch.weight, state.rng.random((len(batch), memory.draws))
-    if not (isinstance(memory, Strata) and isinstance(strata, StrataState)):
-        return memory.plan(strata, U, y, weight, draws)
-    if strata.seats is None:
-        return cluster(memory, state, U, y, weight, draws, REPRESENTATIVES[memory.representative])
-
-    def share_out(g: int) -> Array:
-        settle_centers(state)
-        return memory._share_out(strata, g)
-
-    group = np.zeros(len(y), np.int64) if memory.joint else y.astype(np.int64)
-    return plan_seats(
-        strata.seats, strata.slots.mass, group, weight, draws, memory.representative == "fifo",
-        lambda part: cluster(memory, state, U[part], y[part], weight[part], draws[part], 0), share_out,
-    )  # fmt: skip
-
-
-def cluster(
-    memory: Strata, state: State, U: Rows, y: Array, weight: Array, draws: Array, representative: int
-) -> Plan:  # fmt: skip
-    """``Strata._cluster`` for CSR points."""
-    strata, lazy = state.memory, lazy_centers(state)
-    assert isinstance(strata, StrataState)
-    n = len(y)
-    plan = Plan(np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
-    plan_rows(
-        U.data, U.indices, U.indptr, y, weight, draws, memory.joint, representative,
-        0.0 if memory.centroid_step == "mean" else float(memory.centroid_step), float(strata.eps), strata.tie,
-        lazy.c_hat, lazy.factors, lazy.squares, lazy.stale,
-        strata.scatter, strata.used, strata.counts.copy(), plan.slot, plan.blend, plan.mass,
-    )  # fmt: skip
-    return plan
-
-
-def lazy_model(learner: "Learner", state: State) -> LazyModel:
+def lazy_model(learner: Parts, state: State) -> LazyModel:
     """The forms of the model and the slots, made from the dense arrays on the first CSR rows."""
-    lazy = state.lazy = state.lazy or Lazy()
-    if lazy.model is None:
+    if state.lazy is None:
         averaging, slots, center = learner.average != "last", state.memory.slots, center_of(state)
         w = state.w.astype(float)
         u = (state.w_bar if averaging else state.w[:, :0]).astype(float)
@@ -192,23 +124,8 @@ def lazy_model(learner: "Learner", state: State) -> LazyModel:
         for j, row, columns in zip(np.flatnonzero(slots.mass > 0), full, entries, strict=True):
             model.counts[j] = len(columns)
             model.columns[j, : len(columns)], model.values[j, : len(columns)] = columns, row[columns]
-        lazy.model = model
-    return lazy.model
-
-
-def lazy_centers(state: State) -> LazyCenters:
-    """The form of the centres, made from the dense array on the first CSR rows."""
-    lazy = state.lazy = state.lazy or Lazy()
-    if lazy.centers is None:
-        assert isinstance(state.memory, StrataState)
-        centers, used, center = state.memory.centers, state.memory.used, center_of(state)
-        c_hat = np.zeros(centers.shape[::-1])
-        cap = len(centers) // len(used)
-        for j in (g * cap + k for g in range(len(used)) for k in range(used[g])):
-            c_hat[:, j] = centers[j] + center if center.size else centers[j]
-        squares = np.square(c_hat).sum(axis=0)
-        lazy.centers = LazyCenters(c_hat, np.ones(len(centers)), squares, np.zeros(len(centers), bool))
-    return lazy.centers
+        state.lazy = model
+    return state.lazy
 
 
 def make_room(lazy: LazyModel, plan: Plan, rows: Rows) -> None:
@@ -225,20 +142,14 @@ def make_room(lazy: LazyModel, plan: Plan, rows: Rows) -> None:
         lazy.columns, lazy.values = np.pad(lazy.columns, more), np.pad(lazy.values, more)
 
 
-def settle(learner: "Learner", state: State) -> None:
+def settle(learner: Parts, state: State) -> None:
     """Bring the dense arrays of the state up to date."""
-    settle_centers(state)
-    model = state.lazy.model if state.lazy is not None else None
-    if model is not None:
-        f, points = model.factors, state.memory.slots.points
-        state.w[:] = f[:, [SIGMA]] * model.w_hat
+    center = center_of(state)
+    learner.memory.settle(state.memory, center)
+    lazy = state.lazy
+    if lazy is not None:
+        f, points = lazy.factors, state.memory.slots.points
+        state.w[:] = f[:, [SIGMA]] * lazy.w_hat
         if learner.average != "last":
-            state.w_bar[:] = f[:, [A]] * model.w_hat + f[:, [B]] * model.u_hat
-        write_points(points, center_of(state), model.columns, model.values, model.counts, model.stale)
-
-
-def settle_centers(state: State) -> None:
-    """Bring the dense centres up to date, if there are strata."""
-    lazy = state.lazy.centers if state.lazy is not None else None
-    if lazy is not None and isinstance(state.memory, StrataState):
-        write_centers(state.memory.centers, center_of(state), lazy.c_hat, lazy.factors, lazy.stale)
+            state.w_bar[:] = f[:, [A]] * lazy.w_hat + f[:, [B]] * lazy.u_hat
+        write_points(points, center, lazy.columns, lazy.values, lazy.counts, lazy.stale)

@@ -9,19 +9,17 @@ nu = <u_hat, m> carried along; pairs do not see it.
 
 import numpy as np
 
-from pairloom.compiled import compiled, dot
+from pairloom.base.compiled import compiled, dot
+from pairloom.base.csr import FOLD
+from pairloom.base.typing import Array
 from pairloom.engines.fused import SKIP, SPLIT, aggressive_step, find_partners, safe_length
 from pairloom.engines.reference import PARTS
+from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.losses import loss_slope, loss_value
 from pairloom.pairs import pair_offset, pair_sign
-from pairloom.state import LOSS, PAIRS, STEPS
-from pairloom.typing import Array
 
 SIGMA, A, B, SQUARE, MU, NU = range(6)
 """Factors of a model; SQUARE is ||w||^2, kept up only if w is bounded."""
-
-FOLD = 1e-100
-"""A factor below this is multiplied in, which is a pass over all columns."""
 
 CANCEL = 16.0
 """So is ``a``, once it is so many times sigma: a w_hat and b u_hat would cancel."""

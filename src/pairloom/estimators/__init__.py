@@ -1,8 +1,8 @@
 """What users import first: AUC that tunes itself, ranking, and regression on differences."""
 
 from pairloom.estimators.auc import AUCClassifier
-from pairloom.estimators.metric import concordance
 from pairloom.estimators.ranker import PairwiseRanker
 from pairloom.estimators.regressor import PairwiseRegressor
+from pairloom.metrics.concordance import concordance
 
 __all__ = ["AUCClassifier", "PairwiseRanker", "PairwiseRegressor", "concordance"]

@@ -5,19 +5,20 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from pairloom.card import Card
-from pairloom.checks import check_choice, check_count
-from pairloom.classifier import PairwiseClassifier
+from pairloom.base.checks import check_choice, check_count
+from pairloom.base.typing import Array
+from pairloom.engines.base import EngineName
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap
 from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling
 from pairloom.losses import LOSSES
-from pairloom.onepass import Dtype, Engine
+from pairloom.metrics.auc import mean_auc
+from pairloom.models.base import Dtype
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race, pinned
-from pairloom.race.evidence import weighted_auc
 from pairloom.race.race import SETTLE_ROWS
-from pairloom.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,8 +49,8 @@ class AUCClassifier(PairwiseClassifier):
     ----------
     race_ : the standings over time: a dict of the columns row, name, auc (in the windows), mixed.
     mixture_ : the names of the candidates that make the predictions now.
-    learner_ : the :class:`~pairloom.race.Race` under this face.
-    n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see :class:`~pairloom.classifier.PairwiseClassifier`; the
+    stream_ : the :class:`~pairloom.Stream` under this face; its model is a :class:`~pairloom.race.Race`.
+    n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see :class:`~pairloom.estimators.classifier.PairwiseClassifier`; the
         loss is the share of pairs in the wrong order among the last 4,096 test-then-train scores.
 
     Cost
@@ -73,8 +74,6 @@ class AUCClassifier(PairwiseClassifier):
     True
     """
 
-    learner_: Race
-
     def __init__(
         self,
         *,
@@ -89,7 +88,7 @@ class AUCClassifier(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.budget = budget
         self.portfolio = portfolio
@@ -110,7 +109,7 @@ class AUCClassifier(PairwiseClassifier):
             "this library", "budget", "budget", model="kernel", variance_reduction="strata", settled=SETTLE_ROWS
         )  # fmt: skip
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> Race:
+    def _make_model(self, n_classes: int, seed: int | None) -> Race:
         for name, kind in (("budget", Budget), ("portfolio", Portfolio), ("features", FeatureMap)):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
@@ -132,44 +131,37 @@ class AUCClassifier(PairwiseClassifier):
     def race_(self) -> dict[str, Array]:
         """The standings over time, column by column: ``pandas.DataFrame(model.race_)``."""
         check_is_fitted(self)
-        standings = self.learner_.track.standings
+        standings = self._learned.standings
         names = ("row", "name", "auc", "mixed")
         return {name: np.array([getattr(one, name) for one in standings]) for name in names}
 
     @property
     def mixture_(self) -> list[str]:
         """The names of the candidates that make the predictions now, the best first."""
-        check_is_fitted(self)
-        track = self.learner_.track
-        return [track.entrants[i].candidate.name for i, _ in track.chosen]
+        learned = self._learned
+        return [learned.entrants[i].name for i, _ in learned.chosen]
 
     def plot_race(self, ax: "Axes | None" = None) -> "Axes":
         """Draw ``race_``: area under the curve in the windows of each candidate, as rows come in."""
         from pairloom.race.plot import plot_standings
 
         check_is_fitted(self)
-        return plot_standings(self.learner_.track.standings, self.mixture_, ax)
+        return plot_standings(self._learned.standings, self.mixture_, ax)
 
     @property
     def coef_(self) -> Array:
         """A mixture has no weight vector."""
-        raise AttributeError("an AUCClassifier may be a mixture of models: see mixture_ and learner_.track.entrants")
+        raise AttributeError("an AUCClassifier may be a mixture of models: see mixture_ and stream_.learned.entrants")
 
     @property
     def n_pairs_(self) -> int:
         """Pairs of different classes among the rows so far, by weight."""
-        check_is_fitted(self)
-        counts = self.learner_.track.counts
+        counts = self._learned.counts
         return int((counts.sum() ** 2 - counts @ counts) / 2)
 
     @property
     def loss_(self) -> float:
         """Share of pairs in the wrong order among the last test-then-train scores (mean over more than two classes)."""
-        scores, codes, weight = self._state.recent.view()
-        models = [(k, model) for k, model in enumerate(self.learner_.pairs.models) if (codes == model).sum() > 0]
-        areas = [
-            weighted_auc(scores[:, [k]], codes == model, weight)[0]
-            for k, model in models
-            if (codes == model).sum() < len(codes)
-        ]
-        return 1.0 - float(np.mean(areas)) if areas else 0.5
+        scores, codes, weight = self._recent.view()
+        area = float(mean_auc(scores[:, None, :], codes, weight, self.stream_.model.pairs.targets)[0])
+        return 0.5 if np.isnan(area) else 1.0 - area

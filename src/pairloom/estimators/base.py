@@ -1,170 +1,180 @@
-"""Estimators that learn from pairs of real labels: validation, learning, scores."""
+"""What every estimator over a learner shares: rows in, one at a time or many, and counters out."""
 
-from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pairloom.card import Card
-from pairloom.estimators.labels import real_label, real_labels
-from pairloom.face import Face
-from pairloom.features import FeatureMap, feature_map
-from pairloom.features.scaling import Scaling
-from pairloom.learner import Learner
-from pairloom.losses import Loss
-from pairloom.memory import Memory, WholeHistory, Window
-from pairloom.onepass import Engine
-from pairloom.pairs import Pairs, query_code, query_codes
-from pairloom.randomness import next_seed, seed_of
-from pairloom.steps import L2, Average, Constant
-from pairloom.typing import Array
-from pairloom.validation import check_weight, one_weight, positive_weight
-
-Gamma = float | Sequence[float] | Literal["paper", "median"]
-RandomState = int | np.random.Generator | np.random.RandomState | None
+from pairloom.base.checks import check_choice
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
+from pairloom.base.validation import check_finite, checked_rows, named_row, row_of
+from pairloom.engines.state import LOSS, PAIRS, STEPS
+from pairloom.estimators.card import Card
+from pairloom.estimators.class_labels import Labels
+from pairloom.models.base import Dtype
+from pairloom.stream import Recent, RecentScores, Stream, StreamState
 
 
-class PairwiseEstimator(Face):
-    """A model <w, phi(x)> learned from pairs of rows with real labels, one row at a time, in one pass.
+@node
+class EstimatorState:
+    """What an estimator has learned: the names of its columns, its seed, its classes, and the state of its stream."""
 
-    ``fit``, ``partial_fit`` in any chunking and ``learn_one`` give the same model, bit for bit, for the same rows in
-    the same order. Predicting changes nothing; a call that raises changes nothing.
+    names: list[str] | None
+    seed: int | None
+    labels: Labels | None
+    stream: StreamState
+
+
+class StreamEstimator(BaseEstimator, ABC):
+    """An estimator over a :class:`~pairloom.Stream`, ``stream_``: the one base of all of them.
+
+    Rows are a dense array, CSR or a data frame; one row is a sequence or a mapping from column names. Nothing here
+    changes the model but ``_remember_columns``.
     """
 
-    kernel: str
-    gamma: Gamma
-    n_components: int
-    eta: float
-    alpha: float
-    memory: Memory | None
-    average: Average
-    scale: Scaling
-    engine: Engine
-    features: FeatureMap | None
+    variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}}
+    """Parameters of the published forms of a system, by what is added to its name; each is tested and tabulated."""
 
-    largest_label: ClassVar[float] = np.inf
+    dtype: Dtype
+    random_state: Any
+    stream_: Stream
+    _labels: Any = None
 
     @abstractmethod
-    def _pairs_and_loss(self) -> tuple[Pairs, Loss]:
-        """y, y' and l."""
-
-    @abstractmethod
-    def _predictions(self, scores: Array) -> Array:
-        """What ``predict`` makes of s(x)."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Forget everything, then learn the rows in order, once.
-
-        ``groups`` names each row's query, by whole numbers or text: only pairs inside one count. Rows of a query should
-        follow each other; rows without one are a query of their own.
-        """
-        return self._learn(X, y, sample_weight, groups, first=True, whole=True)
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Learn more rows, in order; a query may go on from one call to the next."""
-        return self._learn(X, y, sample_weight, groups, first=not self._started, whole=False)
-
-    def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0, group: Any = None) -> Self:
-        """Learn one row: a sequence of values, or a mapping from column names.
-
-        The same model as ``partial_fit``, without the cost of validating a matrix.
-        """
-        row = self._row(x)
-        label = real_label(y, self, self.largest_label)
-        weight = one_weight(sample_weight)
-        query = query_code(group)
-        if weight[0] == 0:
-            return self
-        learner = self.learner_ if self._started else self._start_learner(row.shape[1])
-        batch = learner.check_batch(row, label, weight, query)
-        if not self._started:
-            self._remember_columns(x, row.shape[1])
-            seed_of(self.random_state)
-            self.learner_ = learner
-        learner.learn(batch)
-        learner.warn_if_unstable(stacklevel=3)
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """One number for each row; a row's number does not depend on the other rows."""
-        rows = self._rows_to_score(X)
-        return self._predictions(self.learner_.score(rows))
-
-    def score_one(self, x: Any) -> float:
-        """``predict`` for one row; 0 before anything was learned."""
-        if not self._started:
-            return 0.0
-        return float(self._predictions(self.learner_.score(self._row(x)))[0])
-
-    def pair_score(self, X: Any, X2: Any) -> Array:
-        """s(x) - s(x') of the rows of X and X2, pair by pair."""
-        rows, rows2 = self._rows_to_score(X), self._rows_to_score(X2)
-        check_consistent_length(rows, rows2)
-        return self.learner_.pair_score(rows, rows2)
+    def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
+        """The stream that the parameters stand for, before its first row."""
 
     @property
+    @abstractmethod
     def card(self) -> Card:
-        model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
-        grows: Literal["grows", "bounded"] = "grows" if isinstance(self.memory, WholeHistory) else "bounded"
-        return Card("this library", "d D + s D", "d D + s D", problem="general", model=model, memory=grows)
+        """Its line in the table of systems."""
 
     @property
-    def coef_(self) -> Array:
-        """w of the output iterate."""
+    def n_seen_(self) -> int:
+        """Rows learned."""
         check_is_fitted(self)
-        return np.asarray(self.learner_.coef[0])
+        return self.stream_.n_seen
 
     @property
-    def gamma_(self) -> Any:
-        """Kernel width in use; None for the linear kernel."""
-        gamma = getattr(self._state.phi, "gamma", None)
-        return gamma.item() if gamma is not None and gamma.ndim == 0 else gamma
+    def n_pairs_(self) -> int:
+        """Pairs the model has learned from."""
+        return int(self._learned.tally[PAIRS])
+
+    @property
+    def loss_(self) -> float:
+        """Mean loss of the rows against their partners, each taken before its step; NaN before the first."""
+        tally = self._learned.tally
+        return float(tally[LOSS] / tally[STEPS]) if tally[STEPS] else float("nan")
+
+    @property
+    def nbytes_(self) -> int:
+        """Bytes of all arrays that the model holds."""
+        check_is_fitted(self)
+        return self.stream_.nbytes
+
+    @property
+    def state_(self) -> EstimatorState:
+        """All that was learned, as one tree: :func:`pairloom.base.tree.flatten` makes named arrays and values of it."""
+        check_is_fitted(self)
+        assert self.stream_.state is not None
+        names = getattr(self, "feature_names_in_", None)
+        return EstimatorState(
+            None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state
+        )
+
+    def with_state(self, state: EstimatorState) -> Self:
+        """An estimator with these parameters that has learned what another one with the same parameters had."""
+        made: Self = clone(self)
+        made.stream_ = made._stream_of(state.labels, state.seed)
+        made.stream_.state = state.stream
+        made.n_features_in_ = state.stream.n_features
+        if state.labels is not None:
+            made._labels = state.labels
+        if state.names is not None:
+            made.feature_names_in_ = np.asarray(state.names, dtype=object)
+        return made
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = str(super().__repr__(N_CHAR_MAX=N_CHAR_MAX))
+        if not self._started:
+            return text
+        seen = f"{self.n_seen_:,} rows, {self.n_pairs_:,} pairs, loss {self.loss_:.4g}, {self.nbytes_ / 1e6:.3g} MB"
+        return f"{text}  # {seen}"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
+        tags.input_tags.sparse = True
         return tags
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, groups: Any, *, first: bool, whole: bool) -> Self:
-        """Validate everything, then change the model."""
-        rows = self._rows_to_learn(X, first=first)
-        labels = real_labels(y, self, self.largest_label)
-        check_consistent_length(rows, labels)
-        weight, query = check_weight(sample_weight, len(labels)), query_codes(groups, len(labels))
-        if positive_weight(weight, may_be_none=not whole) is not None and not weight.any():
-            return self
-        learner = self._start_learner(rows.shape[1]) if first else self.learner_
-        batch = learner.check_batch(rows, labels, weight, query)
-        if first:
-            validate_data(self, X, reset=True, skip_check_array=True)
-            seed_of(self.random_state)
-            self.learner_ = learner
-        learner.learn(batch)
-        learner.warn_if_unstable(stacklevel=4)
-        return self
+    @property
+    def _started(self) -> bool:
+        return hasattr(self, "stream_")
 
-    def _start_learner(self, n_features: int) -> Learner:
-        """A learner with its state made, so that parts that do not fit have raised."""
-        pairs, loss = self._pairs_and_loss()
-        learner = Learner(
-            features=feature_map(self.features, self.kernel, self.gamma, self.n_components, self.scale),
-            pairs=pairs,
-            loss=loss,
-            memory=self._memory(),
-            step=Constant(self.eta),
-            penalty=L2(self.alpha, "proximal"),
-            average=self.average,
-            dtype=self.dtype,
-            seed=next_seed(self.random_state),
-            engine=self.engine,
+    @property
+    def _learned(self) -> Any:
+        """What the model has learned."""
+        check_is_fitted(self)
+        return self.stream_.learned
+
+    @property
+    def _recent(self) -> Recent:
+        """The newest test-then-train scores."""
+        check_is_fitted(self)
+        assert self.stream_.state is not None
+        ring: Recent = self.stream_.state.observed[RecentScores.name]
+        return ring
+
+    def _row(self, x: Any) -> Array:
+        """One example as a valid (1, d) array of the model's dtype."""
+        if self._started:
+            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.stream_.model.dtype)
+        check_choice("dtype", self.dtype, Dtype)
+        x = named_row(x)
+        if isinstance(x, Mapping) and not all(isinstance(name, str) for name in x):
+            raise ValueError(f"the columns of a row given as a mapping must be named by text, got {list(x)}")
+        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype)
+
+    def _rows_to_learn(self, X: Any, *, first: bool) -> Any:
+        """Valid rows, dense or CSR; unless it is the first call, with the columns that the model knows."""
+        check_choice("dtype", self.dtype, Dtype)
+        dtype = self.dtype if first else self.stream_.model.dtype
+        if not first and self._is_plain(X):
+            rows = X
+            check_finite(rows, dtype)
+        else:
+            rows = checked_rows(X, dtype, partial(check_array, estimator=self))
+            if not first:
+                validate_data(self, X, reset=False, skip_check_array=True)
+        return rows
+
+    def _rows_to_score(self, X: Any) -> Any:
+        """Valid rows with the columns that the model knows."""
+        check_is_fitted(self)
+        return checked_rows(X, self.stream_.model.dtype, partial(validate_data, self, reset=False))
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether rows need no more than a check for finite values.
+
+        scikit-learn's validation costs as much as learning a hundred rows.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.dtype in (np.float32, np.float64)
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
         )
-        learner.start(n_features)
-        return learner
 
-    def _memory(self) -> Memory:
-        if self.memory is not None and not isinstance(self.memory, Memory):
-            raise ValueError(f"memory must be a memory, such as Window(64), or None; got {self.memory!r}")
-        return Window() if self.memory is None else self.memory
+    def _remember_columns(self, x: Any, n_features: int) -> None:
+        """Take the number and the names of the columns from the first row, given alone."""
+        self.n_features_in_ = n_features
+        x = named_row(x)
+        if isinstance(x, Mapping):
+            self.feature_names_in_ = np.asarray(list(x), dtype=object)

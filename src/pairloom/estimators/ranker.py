@@ -2,17 +2,18 @@
 
 from typing import Any
 
-from pairloom.checks import check_choice
-from pairloom.estimators.base import Gamma, PairwiseEstimator, RandomState
-from pairloom.estimators.metric import concordance
+from pairloom.base.checks import check_choice
+from pairloom.base.typing import Array
+from pairloom.engines.base import EngineName
+from pairloom.estimators.real import Gamma, PairwiseEstimator, RandomState
 from pairloom.features import FeatureMap
 from pairloom.features.scaling import Scaling
 from pairloom.losses import LOSSES, Loss
 from pairloom.memory import Memory
-from pairloom.onepass import Dtype, Engine
+from pairloom.metrics.concordance import concordance
+from pairloom.models.base import Dtype
 from pairloom.pairs import Order, Pairs
 from pairloom.steps import Average
-from pairloom.typing import Array
 
 
 class PairwiseRanker(PairwiseEstimator):
@@ -44,9 +45,9 @@ class PairwiseRanker(PairwiseEstimator):
 
     Attributes
     ----------
-    learner_ : the :class:`~pairloom.Learner` under this face, with its parts and state.
+    stream_ : the :class:`~pairloom.Stream` under this face: ``stream_.model`` has the parts, ``stream_.state`` the arrays.
     coef_, gamma_ : w, and the width in use.
-    n_seen_, n_pairs_, loss_, nbytes_ : see :class:`~pairloom.face.Face`.
+    n_seen_, n_pairs_, loss_, nbytes_ : see :class:`~pairloom.estimators.base.StreamEstimator`.
 
     Cost
     ----
@@ -81,7 +82,7 @@ class PairwiseRanker(PairwiseEstimator):
         scale: Scaling = "standard",
         dtype: Dtype = "float32",
         random_state: RandomState = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
         features: FeatureMap | None = None,
     ) -> None:
         self.kernel = kernel

@@ -3,15 +3,16 @@
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from pairloom.estimators.base import Gamma, PairwiseEstimator, RandomState
+from pairloom.base.typing import Array
+from pairloom.engines.base import EngineName
+from pairloom.estimators.real import Gamma, PairwiseEstimator, RandomState
 from pairloom.features import FeatureMap
 from pairloom.features.scaling import Scaling
 from pairloom.losses import Loss, Square
 from pairloom.memory import Memory
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
 from pairloom.pairs import Difference, Pairs
 from pairloom.steps import Average
-from pairloom.typing import Array
 
 
 class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
@@ -44,9 +45,9 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
 
     Attributes
     ----------
-    learner_ : the :class:`~pairloom.Learner` under this face, with its parts and state.
+    stream_ : the :class:`~pairloom.Stream` under this face: ``stream_.model`` has the parts, ``stream_.state`` the arrays.
     coef_, intercept_, gamma_ : w, b, and the width in use.
-    n_seen_, n_pairs_, loss_, nbytes_ : see :class:`~pairloom.face.Face`.
+    n_seen_, n_pairs_, loss_, nbytes_ : see :class:`~pairloom.estimators.base.StreamEstimator`.
 
     Cost
     ----
@@ -80,7 +81,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
         scale: Scaling = "standard",
         dtype: Dtype = "float32",
         random_state: RandomState = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
         features: FeatureMap | None = None,
     ) -> None:
         self.kernel = kernel
@@ -99,7 +100,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
     @property
     def intercept_(self) -> float:
         """b: where the scores, which are known up to a constant, meet the labels."""
-        scores, labels, weight = self._state.recent.view()
+        scores, labels, weight = self._recent.view()
         return float(np.average(labels - scores[:, 0], weights=weight))
 
     def _pairs_and_loss(self) -> tuple[Pairs, Loss]:

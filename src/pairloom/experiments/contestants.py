@@ -8,10 +8,10 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from pairloom.base.typing import Array
 from pairloom.experiments.systems import lines
 from pairloom.features.kernels import median_squared_distance
 from pairloom.systems import FPOGD
-from pairloom.typing import Array
 
 KERNEL, LINEAR, BASELINE = "FPOGD, kernel", "FPOGD, linear", "RBFSampler + SGD"
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.metrics import roc_auc_score
 
+from pairloom.base.typing import Array
 from pairloom.experiments.contestants import (
     AHEAD,
     BASELINE,
@@ -24,7 +25,6 @@ from pairloom.experiments.contestants import (
 )
 from pairloom.experiments.figures import Panel, draw
 from pairloom.systems import FPOGD
-from pairloom.typing import Array
 
 START = 64
 """Rows that are learned before the first score."""

@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from pairloom.typing import Array
+from pairloom.base.typing import Array
 
 INK, FAINT = "#333333", "#8c8c8c"
 COLOURS = ("#0072b2", "#009e73", "#d55e00")

@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score
 
+from pairloom.base.typing import Array
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor
 from pairloom.experiments.figures import COLOURS, FAINT, INK, plain
 from pairloom.systems import FPOGD
-from pairloom.typing import Array
 
 BLUE, _, ORANGE = COLOURS
 WASH = LinearSegmentedColormap.from_list("wash", ["white", BLUE])

@@ -11,8 +11,8 @@ from rich.progress import track
 from rich.table import Table
 
 from pairloom import systems
-from pairloom.classifier import PairwiseClassifier
-from pairloom.typing import Array
+from pairloom.base.typing import Array
+from pairloom.estimators.classifier import PairwiseClassifier
 
 N_FEATURES, BATCH = 123, 512
 ROWS = {"online": 20_480, "offline": 2_048}

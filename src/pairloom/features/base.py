@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from pairloom.base.csr import is_sparse
+from pairloom.base.typing import Array
 from pairloom.features.scaling import Scaler, Scaling, check_scaling
-from pairloom.typing import Array
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,12 @@ class FeatureMap(ABC):
     hand if the rule speaks of data (``needs_data``); ``apply`` maps rows with that state. Rows are a dense array or
     CSR; CSR rows are never made dense in the input space.
     """
+
+    keeps_csr: ClassVar[bool] = False
+    """Whether phi is linear and maps CSR rows to CSR rows."""
+
+    grows: ClassVar[bool] = False
+    """Whether phi gets more features as rows come; see :class:`~pairloom.Growing` for what it then has to offer."""
 
     scale: Scaling = field(default=None, kw_only=True)
 
@@ -64,6 +71,10 @@ class FeatureMap(ABC):
 
         A row's bits do not depend on the other rows.
         """
+
+    def dense(self, state: Any, X: Any) -> Array:
+        """phi(X), dense whatever X is; where phi keeps CSR rows these become dense before they are centred."""
+        return self.apply(state, X.toarray() if self.keeps_csr and is_sparse(X) else X)
 
     def inputs(self, state: Any, X: Array) -> Array:
         """The scaled inputs, the other space in which examples may be clustered; CSR stays CSR, not centred."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pairloom.checks import check_choice
+from pairloom.base.checks import check_choice
 from pairloom.features.base import FeatureMap
 from pairloom.features.exact import Linear
 from pairloom.features.fourier import RandomFourier

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.features.sparse import as_csr, is_sparse
-from pairloom.typing import Array
+from pairloom.base.csr import is_sparse
+from pairloom.base.typing import Array
+from pairloom.features.sparse import as_csr
 
 BLOCK = 1 << 17
 """Differences of coordinates held at a time (1 MB)."""

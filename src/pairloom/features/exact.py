@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairloom.compiled import compiled, dot
-from pairloom.features.sparse import as_csr, is_sparse
-from pairloom.typing import Array
+from pairloom.base.compiled import compiled, dot
+from pairloom.base.csr import is_sparse
+from pairloom.base.typing import Array
+from pairloom.features.sparse import as_csr
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,23 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.checks import check_count
+from pairloom.base.checks import check_count
+from pairloom.base.csr import is_sparse
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
 from pairloom.features.kernels import Gaussian, Kernel
 from pairloom.features.scaling import Scaler
-from pairloom.features.sparse import is_sparse
-from pairloom.typing import Array
 
 
-@dataclass
+@node
 class FourierState:
     """Arrays of a fixed Fourier map: cos and sin of X @ projection - offset."""
 
     scaler: Scaler
-    gamma: Array
-    projection: Array
-    offset: Array
+    gamma: Rounded
+    projection: Rounded
+    offset: Rounded
 
 
 @dataclass(frozen=True)

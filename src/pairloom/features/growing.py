@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
-from typing import Any
 
 import numpy as np
 
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
+from pairloom.features.base import FeatureMap
 from pairloom.features.fourier import FourierState, RandomFourier, cos_sin
-from pairloom.typing import Array
 
 
-@dataclass
+@node
 class GrowingState(FourierState):
     """A Fourier map of the blocks so far; ``seed`` (0-d): from it come all blocks, also those still to come."""
 
@@ -43,6 +44,8 @@ class Growing(RandomFourier):
     >>> [256 * phi.n_blocks(t) for t in (1, 10_000, 20_000, 40_000)]
     [256, 1024, 1536, 2048]
     """
+
+    grows = True
 
     n_components: int = 8192
     block: int = 512
@@ -90,7 +93,7 @@ class Growing(RandomFourier):
         return cos_sin(self._angles(state, X), self.block // 2)
 
 
-def refuse_growing(features: Any, who: str) -> None:
+def refuse_growing(features: FeatureMap, who: str) -> None:
     """Raise ValueError if ``features`` grow, for what needs one space from the first row to the last."""
     if isinstance(features, Growing):
         raise ValueError(

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
 from pairloom.features.scaling import Scaler, fit_scaler
-from pairloom.typing import Array
 
 
-@dataclass
+@node
 class IdentityState:
     """Arrays of a fixed identity map."""
 
@@ -29,6 +30,8 @@ class Identity(FeatureMap):
     >>> phi.apply(phi.fix(2, None, np.random.default_rng(0)), np.array([[3.0, 4.0]]))
     array([[3., 4.]])
     """
+
+    keeps_csr = True
 
     def n_outputs(self, n_features: int) -> int:
         return n_features

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.checks import check_number
+from pairloom.base.checks import check_number
+from pairloom.base.typing import Array
 from pairloom.features.distances import coordinate_sums, squared_distances
 from pairloom.features.scaling import Scaler, Scaling, fit_scaler, smallest_spread
 from pairloom.features.sparse import scale_columns
-from pairloom.typing import Array
 
 Gamma = float | Sequence[float] | Literal["paper", "median"]
 

@@ -5,13 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.checks import check_count
+from pairloom.base.checks import check_count
+from pairloom.base.csr import is_sparse
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
 from pairloom.features.fourier import project
 from pairloom.features.kernels import Gaussian, Isotropic, Kernel
 from pairloom.features.scaling import Scaler
-from pairloom.features.sparse import is_sparse, scale_columns
-from pairloom.typing import Array
+from pairloom.features.sparse import scale_columns
 
 ONE = np.asarray(1.0)
 
@@ -22,7 +24,7 @@ BLOCK = 1 << 18
 """Kernel values held at a time (1 MB in float32)."""
 
 
-@dataclass
+@node
 class NystroemState:
     """Arrays of a fixed Nystroem map: k(X, landmarks) @ mixing.
 
@@ -32,12 +34,12 @@ class NystroemState:
     """
 
     scaler: Scaler
-    gamma: Array
-    widths: Array
-    center: Array
-    landmarks: Array
-    squares: Array
-    mixing: Array
+    gamma: Rounded
+    widths: Rounded
+    center: Rounded
+    landmarks: Rounded
+    squares: Rounded
+    mixing: Rounded
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairloom.base.typing import Array
 from pairloom.features.fourier import RandomFourier
 from pairloom.features.kernels import DRAWN, KERNELS, Isotropic
-from pairloom.typing import Array
 
 TALL, LARGE = 4, 1 << 22
 """From so many times more columns than frequencies, and from so many numbers in all (32 MB), memory comes first."""

@@ -1,13 +1,15 @@
 """Scaling of the input columns, fixed on the first rows of the stream."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from pairloom.checks import check_choice
-from pairloom.features.sparse import as_csr, column_moments, column_range, is_sparse, scale_columns
-from pairloom.typing import Array
+from pairloom.base.checks import check_choice
+from pairloom.base.csr import is_sparse
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
+from pairloom.features.sparse import as_csr, column_moments, column_range, scale_columns
 
 BLOCK = 1 << 22
 """Numbers that are made float64 at a time (32 MB)."""
@@ -28,16 +30,16 @@ def check_scaling(scale: Scaling) -> None:
         check_choice("scale, if not None,", scale, Rule)
 
 
-@dataclass
+@node
 class Scaler:
     """x -> (x - shift) / scale, column by column.
 
     ``reach`` (d,): how far from the shift a value may be; those further away count as that far. Empty: anywhere.
     """
 
-    shift: Array
-    scale: Array
-    reach: Array = field(default_factory=lambda: np.zeros(0))
+    shift: Rounded
+    scale: Rounded
+    reach: Rounded = field(default_factory=lambda: np.zeros(0))
 
     def apply(self, X: Any) -> Any:
         """Scaled rows, a new array.

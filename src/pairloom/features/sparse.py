@@ -7,12 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.typing import Array
-
-
-def is_sparse(X: Any) -> bool:
-    """Whether ``X`` is a SciPy sparse matrix or array, of any format."""
-    return hasattr(X, "tocsr")
+from pairloom.base.csr import is_sparse
+from pairloom.base.typing import Array
 
 
 def as_csr(X: Any) -> Any:

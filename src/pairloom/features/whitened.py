@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.checks import check_count
+from pairloom.base.checks import check_count
+from pairloom.base.csr import is_sparse
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
 from pairloom.features.fourier import RandomFourier, project
-from pairloom.features.identity import Identity
 from pairloom.features.scaling import Scaler
-from pairloom.features.sparse import is_sparse
-from pairloom.typing import Array
 
 FLOOR = 1e-6
 """Least variance that counts as one, relative to the largest: below it float32 holds rounding errors only."""
@@ -23,7 +23,7 @@ BLOCK = 1 << 17
 """Entries of CSR rows that are dense at a time."""
 
 
-@dataclass
+@node
 class WhitenedState:
     """Arrays of a fixed whitened map: factor ((z - mean) - (z - mean) @ directions @ cut).
 
@@ -31,10 +31,10 @@ class WhitenedState:
     """
 
     inner: Any
-    mean: Array
-    directions: Array
-    cut: Array
-    factor: Array
+    mean: Rounded
+    directions: Rounded
+    cut: Rounded
+    factor: Rounded
 
     @property
     def scaler(self) -> Scaler:
@@ -152,7 +152,7 @@ class Whitened(FeatureMap):
 
     def _inner(self, state: WhitenedState, X: Any) -> Array:
         """The inner features, dense."""
-        if not (is_sparse(X) and isinstance(self.inner, Identity)):
+        if not (is_sparse(X) and self.inner.keeps_csr):
             return self.inner.apply(state.inner, X)
         X = X.tocsr()
         n, d = X.shape

@@ -7,16 +7,16 @@ stratum that hold something: a stratum's slots always weigh n_j in all.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
-from pairloom.checks import check_choice, check_count
-from pairloom.compiled import compiled
+from pairloom.base.checks import check_choice, check_count
+from pairloom.base.compiled import compiled
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.memory.base import Example, Plan, Slots
-from pairloom.typing import Array
 
 Allocation = Literal["equal", "neyman"]
 
@@ -40,7 +40,7 @@ def check_allocation(allocation: str, slots: int | None, max_strata: int, repres
             raise ValueError(f"every stratum needs a slot: slots must be at least max_strata={max_strata}; got {slots}")
 
 
-@dataclass
+@node
 class Seats:
     """``count``: n_j of each stratum; ``rows``: of each clustering.
 

@@ -7,30 +7,32 @@ which slot, so that one compiled loop serves every memory.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.checks import check_choice
-from pairloom.typing import Array
+from pairloom.base.checks import check_choice
+from pairloom.base.csr import Rows
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
 
 Space = Literal["features", "input"]
 Normalization = Literal["class", "history", "sum"]
 By = Literal["class", "joint"]
 
 
-@dataclass
+@node
 class Slots:
     """The buffer: ``points`` (S, D), their ``labels`` and ``queries``, and the ``mass`` each stands for (0: empty).
 
     ``rows`` (S, d): the x of each point phi(x), for a map that grows.
     """
 
-    points: Array
+    points: Rounded
     labels: Array
     queries: Array
     mass: Array
-    rows: Array | None = None
+    rows: Rounded | None = None
 
     @classmethod
     def empty(cls, count: int, dim: int, dtype: np.dtype) -> "Slots":
@@ -75,7 +77,7 @@ class Example:
     x: Array | None = None
 
 
-@dataclass
+@node
 class MemoryState:
     """What every memory keeps; a memory with more to keep extends it."""
 
@@ -103,6 +105,9 @@ class Memory(ABC):
     or of all slots ("history"). "sum" is "class" times the weight of all rows so far that would make a pair: the
     partners then stand for a sum over the history, not a mean.
     """
+
+    grows: ClassVar[bool] = False
+    """Whether it keeps more and more, up to a limit, and refuses the next row."""
 
     @property
     def weighting(self) -> Normalization:
@@ -150,8 +155,16 @@ class Memory(ABC):
         """Take in one example, after the model has learned from it."""
 
     @abstractmethod
-    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
+    def plan(self, state: MemoryState, U: Any, y: Array, weight: Array, draws: Array) -> Plan:
         """``observe`` for the rows of a block; changes everything in ``state`` but the slots."""
+
+    def plan_csr(self, state: MemoryState, U: Rows, y: Array, weight: Array, draws: Array, center: Array) -> Plan:
+        """``plan`` for CSR points, from which dense rows differ by ``center``; most memories do not look at points."""
+        return self.plan(state, U, y, weight, draws)
+
+    # Not abstract: most memories keep nothing that CSR points could leave behind.
+    def settle(self, state: MemoryState, center: Array) -> None:  # noqa: B027
+        """Bring dense arrays up to date after ``plan_csr``."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairloom.checks import check_count
+from pairloom.base.checks import check_count
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.memory.base import Example, Grouped, MemoryState, Plan, Slots
-from pairloom.typing import Array
 
 
 def check_rows(who: str, max_rows: int, seen: int, n: int, instead: str) -> None:
@@ -18,7 +19,7 @@ def check_rows(who: str, max_rows: int, seen: int, n: int, instead: str) -> None
         )
 
 
-@dataclass
+@node
 class HistoryState(MemoryState):
     """``seen``: rows kept, an array of one number."""
 
@@ -42,6 +43,8 @@ class WholeHistory(Grouped):
 
     Reference: Boissier et al., Fast Convergence of Online Pairwise Learning Algorithms, AISTATS 2016, for all pairs.
     """
+
+    grows = True
 
     max_rows: int = 10_000
 

@@ -5,14 +5,15 @@ from typing import Literal
 
 import numpy as np
 
-from pairloom.checks import check_choice, check_count
+from pairloom.base.checks import check_choice, check_count
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots
-from pairloom.typing import Array
 
 Partner = Literal["previous", "opposite"]
 
 
-@dataclass
+@node
 class LatestState(MemoryState):
     """``seen``: examples of each group so far."""
 

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairloom.checks import check_count
+from pairloom.base.checks import check_count
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.memory.base import Example, Grouped, MemoryState, Plan, Slots
-from pairloom.typing import Array
 
 
-@dataclass
+@node
 class ReservoirState(MemoryState):
     """Of each group: rows so far, their total weight, and the mass of a row kept by chance (1 without weights)."""
 

@@ -4,15 +4,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pairloom.checks import check_count
+from pairloom.base.checks import check_count
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.memory.base import By, Example, Grouped, MemoryState, Plan, Slots
-from pairloom.typing import Array
 
 Event = tuple[int, float, float]
 """(slot, blend, mass), for ``Slots.write``."""
 
 
-@dataclass
+@node
 class RSxState(MemoryState):
     """Of each group: rows so far, their total weight, and the slot in which each draw of the sample lies (G, size).
 

@@ -5,11 +5,14 @@ from typing import Literal
 
 import numpy as np
 
-from pairloom.checks import check_choice, check_count, check_number
-from pairloom.compiled import compiled, dot, move, squared_distances_to
+from pairloom.base.checks import check_choice, check_count, check_number
+from pairloom.base.compiled import compiled, dot, move, squared_distances_to
+from pairloom.base.csr import Rows
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
 from pairloom.memory.allocation import Allocation, Seats, check_allocation, due, observe_seats, plan_seats, share_out
 from pairloom.memory.base import By, Example, Memory, MemoryState, Normalization, Plan, Slots, Space
-from pairloom.typing import Array
+from pairloom.memory.strata_csr import LazyCenters, center_step, plan_rows, write_centers
 
 Representative = Literal["fifo", "reservoir", "centroid"]
 
@@ -19,20 +22,21 @@ TIE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
 """Distances closer than this, relative to (1 + ||u||^2) / 2, count as equal: rounding must not choose a stratum."""
 
 
-@dataclass
+@node
 class StrataState(MemoryState):
     """The clusters. Stratum j of group g is row g * max_strata + j; ``used[g]`` strata of a group are in use.
 
     ``scatter`` is the running sum of squares inside each stratum. A stratum has the slot of its own number, whose
-    mass is its count n_j, or ``seats``.
+    mass is its count n_j, or ``seats``. ``lazy`` is there once CSR points have come.
     """
 
-    centers: Array
+    centers: Rounded
     scatter: Array
     used: Array
     eps: float
     tie: float
     seats: Seats | None = None
+    lazy: LazyCenters | None = None
 
     @property
     def counts(self) -> Array:
@@ -216,6 +220,28 @@ class Strata(Memory):
             lambda g: self._share_out(state, g),
         )  # fmt: skip
 
+    def plan_csr(self, state: MemoryState, U: Rows, y: Array, weight: Array, draws: Array, center: Array) -> Plan:
+        assert isinstance(state, StrataState)
+        strata = state
+        strata.lazy = strata.lazy or LazyCenters.of(strata.centers, strata.used, center)
+        if strata.seats is None:
+            return self._cluster_csr(strata, U, y, weight, draws, REPRESENTATIVES[self.representative])
+
+        def share_out(g: int) -> Array:
+            self.settle(strata, center)
+            return self._share_out(strata, g)
+
+        group = np.zeros(len(y), np.int64) if self.joint else y.astype(np.int64)
+        return plan_seats(
+            strata.seats, strata.slots.mass, group, weight, draws, self.representative == "fifo",
+            lambda part: self._cluster_csr(strata, U[part], y[part], weight[part], draws[part], 0), share_out,
+        )  # fmt: skip
+
+    def settle(self, state: MemoryState, center: Array) -> None:
+        assert isinstance(state, StrataState)
+        if state.lazy is not None:
+            write_centers(state.centers, center, state.lazy.c_hat, state.lazy.factors, state.lazy.stale)
+
     def _cluster(self, state: StrataState, U: Array, y: Array, weight: Array, draws: Array, rule: int) -> Plan:
         """The stratum of each row, its count after it, and how far a representative by ``rule`` moves."""
         n = len(y)
@@ -224,6 +250,19 @@ class Strata(Memory):
             U, y, weight, draws, self.joint, rule,
             0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
             state.centers, state.scatter, state.used, state.counts.copy(), plan.slot, plan.blend, plan.mass,
+        )  # fmt: skip
+        return plan
+
+    def _cluster_csr(self, state: StrataState, U: Rows, y: Array, weight: Array, draws: Array, rule: int) -> Plan:
+        """``_cluster`` for CSR points."""
+        assert state.lazy is not None
+        n, lazy = len(y), state.lazy
+        plan = Plan(np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
+        plan_rows(
+            U.data, U.indices, U.indptr, y, weight, draws, self.joint, rule,
+            0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
+            lazy.c_hat, lazy.factors, lazy.squares, lazy.stale,
+            state.scatter, state.used, state.counts.copy(), plan.slot, plan.blend, plan.mass,
         )  # fmt: skip
         return plan
 
@@ -246,15 +285,6 @@ def nearest(u: Array, centers: Array, tol: float, distances: Array) -> tuple[int
         if distances[j] <= smallest + tol:
             return j, distances[j]
     return 0, np.inf
-
-
-@compiled
-def center_step(constant_step: float, weight: float, share: float) -> tuple[float, float]:
-    """How far a centre moves, and what a unit of squared distance adds to the scatter; constant_step 0 is the mean."""
-    if constant_step == 0:
-        return share, weight * (1.0 - share)
-    step = 1.0 - (1.0 - constant_step) ** weight
-    return step, (1.0 - constant_step) / (constant_step * (2.0 - constant_step)) * step * (2.0 - step)
 
 
 @compiled

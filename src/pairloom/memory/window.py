@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairloom.checks import check_count
+from pairloom.base.checks import check_count
+from pairloom.base.typing import Array
 from pairloom.memory.base import Example, Memory, MemoryState, Plan, Slots
 from pairloom.memory.latest import LatestState
-from pairloom.typing import Array
 
 
 @dataclass(frozen=True)

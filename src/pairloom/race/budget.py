@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isqrt
 
-from pairloom.checks import check_count, check_number
+from pairloom.base.checks import check_count, check_number
 from pairloom.race.portfolio import Candidate, Portfolio
 
 SMALLEST = 128

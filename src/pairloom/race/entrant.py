@@ -1,56 +1,100 @@
-"""One learner in a race: a grid, a path of exact minimisers, or a single model."""
+"""One candidate in a race: what it is, and what it has learned."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from pairloom.grid import Grid
-from pairloom.learner import Learner
-from pairloom.race.exact_path import ExactPath
+from pairloom.base.batch import Batch
+from pairloom.base.tree import DERIVED, node
+from pairloom.base.typing import Array
+from pairloom.models.base import Model, linear_scores
 from pairloom.race.mixing import Price
 from pairloom.race.portfolio import Candidate
-from pairloom.state import Recent
-from pairloom.typing import Array
+from pairloom.stream import Recent, RecentScores, Stream, StreamState
+
+ALL = -1
+"""In place of the number of a model: all of the candidate's models still learn."""
 
 
-@dataclass
-class Entrant:
-    """A candidate that learns; it has one model or many."""
+@dataclass(frozen=True)
+class Runner:
+    """A candidate, and what learns: all its models, or the one that is left."""
 
     candidate: Candidate
-    learner: Grid | ExactPath | Learner
-    microseconds: float
+    model: Any
+
+
+@node
+class Entrant:
+    """A candidate that learns, by its ``name`` among the scouts or the finalists; ``only``: the model that is left.
+
+    ``runner`` is what these three stand for.
+    """
+
+    name: str
+    finalist: bool
+    only: int
+    stream: StreamState
+    runner: Runner | None = field(default=None, repr=False, metadata=DERIVED)
+
+    @property
+    def candidate(self) -> Candidate:
+        """What it is."""
+        assert self.runner is not None
+        return self.runner.candidate
+
+    @property
+    def model(self) -> Any:
+        """What learns."""
+        assert self.runner is not None
+        return self.runner.model
 
     def __len__(self) -> int:
-        return 1 if isinstance(self.learner, Learner) else len(self.learner)
+        return len(self.model) if self.only == ALL else 1
+
+    @property
+    def size(self) -> int:
+        """Vectors of a model."""
+        return len(self.model.pairs.targets)
 
     @property
     def recent(self) -> Recent:
         """Test-then-train scores: the columns of the first model, then those of the next."""
-        assert self.learner.state is not None
-        return self.learner.state.recent
+        ring: Recent = self.stream.observed[RecentScores.name]
+        return ring
 
-    def score(self, model: int, X: Array) -> Array:
+    def score(self, index: int, X: Any) -> Array:
         """Scores of valid rows by one model: (rows, classes)."""
-        size = len(self.learner.pairs.models)
-        return self.learner.score_with(self.learner.coef[model * size : (model + 1) * size], X)
+        learned = self.stream.learned
+        coef = self.model.coef(learned)[index * self.size : (index + 1) * self.size]
+        return linear_scores(self.model.features, learned, coef, X)
 
     def price(self, n_features: int) -> Price:
         """Of one of its models."""
-        return Price(self.microseconds, self.candidate.features.n_outputs(n_features))
+        return Price(self.candidate.microseconds(n_features), self.candidate.features.n_outputs(n_features))
 
-    def only(self, model: int) -> "Entrant":
+    def left_with(self, index: int) -> "Entrant":
         """The entrant with one of its models, which goes on where it is."""
-        if isinstance(self.learner, Learner):
+        if self.only != ALL:
             return self
-        alone = self.learner.learner(model) if isinstance(self.learner, Grid) else self.learner.only([model])
-        return Entrant(self.candidate, alone, self.microseconds)
+        learned, columns = self.model.only(index, self.stream.learned)
+        now = self.stream
+        stream = StreamState(now.t, now.n_features, learned, None, {RecentScores.name: self.recent.columns(columns)})
+        return Entrant(self.name, self.finalist, index, stream, Runner(self.candidate, self.model.pick(index)))
 
-    def scales(self, model: int) -> tuple[Array, Array]:
+    def scales(self, index: int) -> tuple[Array, Array]:
         """Mean and spread of the newest scores of a model, for each class."""
-        size = len(self.learner.pairs.models)
-        scores = self.recent.view()[0][:, model * size : (model + 1) * size]
+        scores = self.recent.view()[0][:, index * self.size : (index + 1) * self.size]
         if len(scores) == 0:
-            return np.zeros(size), np.ones(size)
+            return np.zeros(self.size), np.ones(self.size)
         spread = scores.std(axis=0)
         return scores.mean(axis=0), np.where(spread > 0, spread, 1.0)
+
+
+def enter(candidate: Candidate, finalist: bool, model: Model, first: Batch) -> Entrant:
+    """A candidate before its first row, with its rules on data fixed for good."""
+    stream = Stream(model)
+    stream.start_with(first)
+    assert stream.state is not None
+    return Entrant(candidate.name, finalist, ALL, stream.state, Runner(candidate, model))

@@ -1,12 +1,13 @@
 """How models are compared on a stream: pairs inside windows, scored before learning."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
-from scipy.stats import rankdata
 
-from pairloom.typing import Array
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
+from pairloom.metrics.auc import weighted_auc
 
 WINDOW_ROWS, WINDOW_RARE = 512, 10
 """A window ends when it has this many rows, and this many of each class that it has seen.
@@ -23,8 +24,8 @@ VERDICTS, RAW = 32, 16
 """Windows whose verdicts, and whose scores, are remembered."""
 
 
-@dataclass
-class Window:
+@node
+class ScoredWindow:
     """Scores (n, models, classes), each given before its row was learned, with labels and weights."""
 
     scores: Array
@@ -42,7 +43,7 @@ class Window:
         return np.asarray(np.mean(areas, axis=0))
 
 
-@dataclass
+@node
 class Evidence:
     """The windows of a race over ``targets``, the classes that the models speak for.
 
@@ -52,8 +53,8 @@ class Evidence:
 
     targets: Array
     n_models: int
-    open: list[Window] = field(default_factory=list)
-    raw: list[Window] = field(default_factory=list)
+    open: list[ScoredWindow] = field(default_factory=list)
+    raw: list[ScoredWindow] = field(default_factory=list)
     verdicts: Array = field(default_factory=lambda: np.zeros((0, 0)))
     closed: int = 0
 
@@ -63,7 +64,7 @@ class Evidence:
 
     def add(self, scores: Array, labels: Array, weights: Array) -> bool:
         """Take in rows, in order; whether a window was closed."""
-        self.open.append(Window(scores, labels, weights))
+        self.open.append(ScoredWindow(scores, labels, weights))
         window = self._joined()
         self.open = [window]
         seen = np.unique(window.labels, return_counts=True)[1]
@@ -76,7 +77,7 @@ class Evidence:
         self.open = []
         return True
 
-    def windows(self) -> list[Window]:
+    def windows(self) -> list[ScoredWindow]:
         """The newest closed windows; before the first is closed the open one, if it says anything at all."""
         if self.raw or not self.open:
             return self.raw
@@ -118,26 +119,10 @@ class Evidence:
         for window in [*self.open, *self.raw]:
             window.scores = window.scores[:, models]
 
-    def _joined(self) -> Window:
+    def _joined(self) -> ScoredWindow:
         """The open window, with the newest rows of each class."""
         parts = [np.concatenate([getattr(w, name) for w in self.open]) for name in ("scores", "labels", "weights")]
         keep = np.zeros(len(parts[1]), bool)
         for label in np.unique(parts[1]):
             keep[np.flatnonzero(parts[1] == label)[-ROOM:]] = True
-        return Window(*(part[keep] for part in parts))
-
-
-def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:
-    """Share of the pairs, by weight, that each column of ``scores`` puts in order; ties count half.
-
-    >>> weighted_auc(np.array([[3.0], [2.0], [2.0], [1.0]]), np.array([True, True, False, False]), np.ones(4))
-    array([0.875])
-    """
-    lowest, highest = (rankdata(scores, method=method, axis=0).astype(int) for method in ("min", "max"))
-    order = scores.argsort(axis=0)
-    negative = np.where(positive, 0.0, weights)
-    below = np.zeros((len(scores) + 1, scores.shape[1]))
-    np.cumsum(negative[order], axis=0, out=below[1:])
-    share = 0.5 * (np.take_along_axis(below, lowest - 1, axis=0) + np.take_along_axis(below, highest, axis=0))
-    own = np.where(positive, weights, 0.0)
-    return np.asarray((own @ share) / (own.sum() * negative.sum()))
+        return ScoredWindow(*(part[keep] for part in parts))

@@ -4,18 +4,18 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from pairloom.checks import check_choice, check_count, check_number, check_numbers
+from pairloom.base.checks import check_choice, check_count, check_number, check_numbers
 from pairloom.features import FeatureMap
-from pairloom.grid import Grid
-from pairloom.learner import Learner
 from pairloom.losses import LOSSES
 from pairloom.memory import Strata
 from pairloom.memory.base import Space
 from pairloom.memory.strata import Representative
+from pairloom.models.exact import ROWS
+from pairloom.models.exact_path import ExactPath
+from pairloom.models.grid import Grid
+from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
-from pairloom.race.exact_path import ExactPath
 from pairloom.steps import L2, Constant
-from pairloom.systems.exact_auc import ROWS
 
 STEP, SWEEP = 130.0, 16.0
 """What a feature costs a gradient step, and for each partner besides, in flops of a product: measured, at D = 8,192."""

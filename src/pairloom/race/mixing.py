@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from pairloom.typing import Array
+from pairloom.base.typing import Array
 
 LARGEST, SETTLED = 5, 3
 """Members of a mixture at most, while candidates race and when the race is settled."""

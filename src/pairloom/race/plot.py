@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pairloom.race.race import Standing
+from pairloom.race.state import Standing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,17 +4,17 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from pairloom.checks import check_count, check_numbers
+from pairloom.base.checks import check_count, check_numbers
 from pairloom.features import FeatureMap, Gaussian, Identity, Nystroem, OrthogonalFourier, Whitened
 from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling, check_scaling
-from pairloom.grid import Grid
 from pairloom.memory.strata import Representative
+from pairloom.models.exact_path import ExactPath
+from pairloom.models.grid import Grid
 from pairloom.pairs import OppositeClass
 from pairloom.race.evidence import RAW, WINDOW_ROWS
-from pairloom.race.exact_path import ExactPath
 from pairloom.race.heads import Descent, Exact, Head, n_targets
-from pairloom.state import RECENT
+from pairloom.stream.observers import RECENT
 
 FLOPS = 1e5
 """Of one core in a nominal microsecond: products of float32 matrices."""

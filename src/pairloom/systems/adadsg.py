@@ -1,31 +1,35 @@
 """AdaDSG: random pairs of nested subsets that grow, each learned to its own statistical accuracy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_choice, check_count, check_number
-from pairloom.classifier import PairwiseClassifier
-from pairloom.compiled import compiled, dot
+from pairloom.base.batch import Batch, Scored
+from pairloom.base.checks import check_choice, check_count, check_number
+from pairloom.base.clock import NEVER
+from pairloom.base.compiled import compiled, dot
+from pairloom.base.csr import Rows, is_sparse
+from pairloom.base.typing import Array
 from pairloom.engines import reference
+from pairloom.engines.base import Engine, EngineName
+from pairloom.engines.base import learn_rows as score_or_learn
 from pairloom.engines.fused import BLOCK_BYTES, SKIP, apply_step, safe_length
-from pairloom.engines.sparse import Rows
 from pairloom.engines.sparse_kernels import SIGMA, gather, square_of, step_rows
-from pairloom.features import FeatureMap, Identity, linear_map
+from pairloom.engines.state import LOSS, PAIRS, STEPS, State
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
+from pairloom.features import FeatureMap, linear_map
+from pairloom.features.growing import refuse_growing
 from pairloom.features.scaling import Scaling
-from pairloom.features.sparse import is_sparse
 from pairloom.losses import LOSSES, Loss, Square, loss_slope, loss_value, with_loss
-from pairloom.onepass import Dtype, Engine, OnePass
+from pairloom.models.base import Dtype, Mapped, Trouble, linear_scores
+from pairloom.models.rule import lazy_model
 from pairloom.pairs import OppositeClass
-from pairloom.rule import lazy_model
-from pairloom.state import LOSS, PAIRS, STEPS, Batch, State
 from pairloom.steps import Constant, ElasticNet
 from pairloom.systems.fpogd import Losses
-from pairloom.typing import Array
 
 Accuracy = Literal["sqrt", "inverse", "constant"]
 
@@ -98,7 +102,7 @@ class AdaDSG(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.loss = loss
         self.eta = eta
@@ -119,7 +123,11 @@ class AdaDSG(PairwiseClassifier):
     def card(self) -> Card:
         return Card("Gu et al. 2019", "D", "D", problem="general", scheme="offline")
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> "StagedPairs":
+    @property
+    def needs_all_rows(self) -> bool:
+        return True
+
+    def _make_model(self, n_classes: int, seed: int | None) -> "StagedPairs":
         check_choice("loss", self.loss, LOSSES)
         check_choice("accuracy", self.accuracy, Accuracy)
         return StagedPairs(
@@ -166,9 +174,30 @@ def stages(
         yield Stage((i, j), (np.cumsum(weight[i]), np.cumsum(weight[j])), passes * max(len(i), len(j)))
 
 
-@dataclass(eq=False, kw_only=True)
-class StagedPairs(OnePass):
+@dataclass(frozen=True)
+class Scoring:
+    """Score rows that were learned before."""
+
+    double: bool
+    any_part: bool
+
+    def takes(self, model: "StagedPairs", state: State, batch: Batch) -> bool:
+        return True
+
+    def run(self, model: "StagedPairs", state: State, batch: Batch) -> Array:
+        state.t += len(batch)
+        return model.score(state, batch.X)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedPairs(Mapped):
     """A model <w, phi(x)> learned from random pairs of all rows, in stages. Parameters as in :class:`AdaDSG`."""
+
+    engines: ClassVar[Mapping[str, Sequence[Engine]]] = {
+        "reference": (Scoring(double=True, any_part=True),),
+        "fused": (Scoring(double=False, any_part=False),),
+    }
+    large_products: ClassVar[bool] = False
 
     pairs: OppositeClass = field(default_factory=OppositeClass)
     loss: Loss = field(default_factory=Square)
@@ -181,31 +210,55 @@ class StagedPairs(OnePass):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        refuse_growing(self.features, type(self).__name__)
         check_count("n_stages", self.n_stages)
         check_number("growth", self.growth, 1)
         check_count("passes", self.passes)
 
-    def _prepare(self, batch: Batch) -> None:
-        """Learn the model from all rows."""
-        super()._prepare(batch)
-        state = self.state
-        assert state is not None
-        for k, model in enumerate(self.pairs.models):
-            positive = batch.y == model
+    @property
+    def n_vectors(self) -> int:
+        return len(self.pairs.targets)
+
+    @property
+    def needs_data(self) -> bool:
+        return self.features.needs_data
+
+    def init(self, n_features: int, first: Batch | None) -> State:
+        """Learn from all rows."""
+        state = self.begin(n_features, self.warm(first), lambda phi, rows: None)
+        if first is not None:
+            self._learn(state, first)
+        return state
+
+    def _learn(self, state: State, batch: Batch) -> None:
+        for k, target in enumerate(self.pairs.targets):
+            positive = batch.y == target
             if positive.all() or not positive.any():
                 continue
             for stage in stages(positive, batch.weight, self.n_stages, self.growth, self.passes, state.rng):
                 self._learn_stage(state, k, batch.X, stage)
         self._settle(state)
 
-    def _start_memory(self, n_features: int, phi: Any, rows: Any) -> None:
-        return None
+    def run(self, state: State, batch: Batch) -> Scored:
+        """Only score the rows: they were learned by ``init``."""
+        return Scored(state.t, score_or_learn(self, state, batch), batch.y, batch.weight)
 
-    def _run(self, batch: Batch) -> Array:
-        """Only score the rows: they were learned by ``prepare``."""
-        assert self.state is not None
-        self.state.t += len(batch)
-        return self.score_rows(batch.X).reshape(len(batch), -1)
+    def coef(self, state: State) -> Array:
+        """w, one row per target of the pairs."""
+        return state.w
+
+    def score(self, state: State, X: Any) -> Array:
+        """<w, phi(x)> of each row."""
+        return linear_scores(self.features, state, state.w, X)
+
+    def next_row(self, state: State) -> int:
+        return NEVER
+
+    def check_room(self, state: State | None, n: int) -> None:
+        """There is room for every row."""
+
+    def trouble(self, state: State, told: float) -> Trouble | None:
+        return self.stable(state, told)
 
     def _learn_stage(self, state: State, k: int, X: Any, stage: Stage) -> None:
         accuracy = sum(map(len, stage.rows)) ** POWERS[self.accuracy]
@@ -220,7 +273,7 @@ class StagedPairs(OnePass):
         """A step for each of some pairs of rows, in order."""
         loss, D = self.loss, self._differences(state, X, X2)
         smooth = bool(np.isfinite(loss.smoothness))
-        if self.engine == "reference":
+        if self.by_specification:
             for d in D:
                 state.w[k] = descend(state.w[k], d, loss, steps, state.tally)
         elif isinstance(D, Rows):
@@ -235,15 +288,15 @@ class StagedPairs(OnePass):
     def _differences(self, state: State, X: Any, X2: Any) -> Any:
         """phi(x) - phi(x') of pairs of rows; CSR rows stay CSR in linear mode, but for the specification."""
         phi = self.features
-        if not (isinstance(phi, Identity) and is_sparse(X)):
+        if not (phi.keeps_csr and is_sparse(X)):
             return phi.apply(state.phi, X) - phi.apply(state.phi, X2)
         D: Any = phi.inputs(state.phi, X) - phi.inputs(state.phi, X2)
-        return D.toarray() if self.engine == "reference" else Rows.of(D)
+        return D.toarray() if self.by_specification else Rows.of(D)
 
     def _settle(self, state: State) -> None:
         """The model as dense weights; what CSR rows needed besides is done with."""
-        if state.lazy is not None and state.lazy.model is not None:
-            state.w[:] = state.lazy.model.factors[:, [SIGMA]] * state.lazy.model.w_hat
+        if state.lazy is not None:
+            state.w[:] = state.lazy.factors[:, [SIGMA]] * state.lazy.w_hat
             state.lazy = None
 
 

@@ -4,18 +4,19 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_choice, check_count, check_number
-from pairloom.classifier import PairwiseClassifier
+from pairloom.base.checks import check_choice, check_count, check_number
+from pairloom.engines.base import EngineName
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
-from pairloom.learner import Learner
 from pairloom.losses import LOSSES
 from pairloom.memory import WholeHistory
-from pairloom.moments import MAX_BYTES, Moments, PairSet
-from pairloom.onepass import Dtype, Engine, OnePass
+from pairloom.models.base import Dtype, Model
+from pairloom.models.learner import Learner
+from pairloom.models.moments import MAX_BYTES, Moments, PairSet
+from pairloom.models.rule import RuleLearner
 from pairloom.pairs import ClassDifference, OppositeClass
-from pairloom.rule import RuleLearner
 from pairloom.steps import L2, Average, Polynomial
 
 Losses = Literal["square", "hinge", "squared_hinge", "logistic"]
@@ -86,7 +87,7 @@ class AllPairs(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.pairs = pairs
         self.loss = loss
@@ -113,7 +114,7 @@ class AllPairs(PairwiseClassifier):
     def _keeps_rows(self) -> bool:
         return self.form == "history" or (self.form == "auto" and self.loss != "square")
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> OnePass:
+    def _make_model(self, n_classes: int, seed: int | None) -> Model:
         check_choice("pairs", self.pairs, PairSet)
         check_choice("loss", self.loss, LOSSES)
         check_choice("form", self.form, Forms)

@@ -6,25 +6,27 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_choice, check_count
-from pairloom.classifier import PairwiseClassifier
-from pairloom.compiled import compiled, dot, move
+from pairloom.base.checks import check_choice, check_count
+from pairloom.base.compiled import compiled, dot, move
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.engines import reference
+from pairloom.engines.base import EngineName
 from pairloom.engines.fused import SKIP, apply_step, safe_length
 from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, square_of, step_rows
+from pairloom.engines.state import LOSS, STEPS, LazyModel, State
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
-from pairloom.learner import Learner
 from pairloom.losses import LOSSES, Logistic, Loss, loss_slope, loss_value, with_loss
 from pairloom.memory import Latest, Memory, Reservoir
-from pairloom.onepass import Dtype, Engine, OnePass
+from pairloom.models.base import Dtype, Model
+from pairloom.models.learner import Learner
+from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.pairs import OppositeClass
-from pairloom.rule import Block, Row, Rule, RuleLearner, descend
-from pairloom.state import LOSS, STEPS, LazyModel, State
 from pairloom.steps import L2, Average, Penalty, simple_schedule
 from pairloom.systems.fpogd import Kernels, Losses, Schedules
-from pairloom.typing import Array
 
 PairsOf = Literal["none", "previous", "reservoir"]
 
@@ -88,7 +90,7 @@ class FourierSGD(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
         features: FeatureMap | None = None,
     ) -> None:
         self.pairs = pairs
@@ -115,7 +117,7 @@ class FourierSGD(PairwiseClassifier):
         model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
         return Card("Rahimi and Recht 2007", cost, cost, problem=problem, model=model)
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> OnePass:
+    def _make_model(self, n_classes: int, seed: int | None) -> Model:
         check_choice("pairs", self.pairs, PairsOf)
         check_count("size", self.size)
         check_choice("loss", self.loss, LOSSES)
@@ -135,7 +137,7 @@ class FourierSGD(PairwiseClassifier):
         return Learner(loss=LOSSES[self.loss], memory=memory, **parts)
 
 
-@dataclass
+@node
 class Intercept:
     """b of each model."""
 

@@ -3,27 +3,29 @@
 from collections.abc import Sequence
 from itertools import product
 from math import ceil, log, sqrt
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from sklearn.base import clone
 
-from pairloom.card import Card
-from pairloom.checks import check_choice, check_count
-from pairloom.classifier import PairwiseClassifier
+from pairloom.base.checks import check_choice, check_count
+from pairloom.base.randomness import fresh_seed, seed_of
+from pairloom.base.typing import Array
+from pairloom.engines.base import EngineName
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
-from pairloom.grid import Grid
-from pairloom.learner import Learner
 from pairloom.losses import LOSSES
 from pairloom.memory import Strata
 from pairloom.memory.base import By, Normalization, Space
 from pairloom.memory.strata import Representative, StrataState
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
+from pairloom.models.grid import Grid
+from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
-from pairloom.randomness import fresh_seed, seed_of
 from pairloom.steps import L2, Average, Form, schedule_named
-from pairloom.typing import Array
+from pairloom.stream import Stream
 
 Kernels = Literal["gaussian", "laplace", "cauchy", "matern32", "matern52", "linear"]
 Losses = Literal["square", "hinge", "squared_hinge", "logistic"]
@@ -68,11 +70,11 @@ class FPOGD(PairwiseClassifier):
 
     Attributes
     ----------
-    learner_ : the :class:`~pairloom.Learner` under this face, with its parts and state.
+    stream_ : the :class:`~pairloom.Stream` under this face: ``stream_.model`` has the parts, ``stream_.state`` the arrays.
     coef_ : w, speaking for ``classes_[1]``.
     gamma_, eps_ : the width and radius in use, after rules on data.
     n_strata_, strata_sizes_, strata_centers_, strata_variances_ : per class, as in ``classes_`` (one entry if joint).
-    n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see :class:`~pairloom.classifier.PairwiseClassifier`.
+    n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see :class:`~pairloom.estimators.classifier.PairwiseClassifier`.
 
     Cost
     ----
@@ -118,7 +120,7 @@ class FPOGD(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
         features: FeatureMap | None = None,
     ) -> None:
         self.kernel = kernel
@@ -152,7 +154,7 @@ class FPOGD(PairwiseClassifier):
             model="linear" if self.kernel == "linear" else "kernel", variance_reduction="strata",
         )  # fmt: skip
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> Learner:
+    def _make_model(self, n_classes: int, seed: int | None) -> Learner:
         check_choice("loss", self.loss, LOSSES)
         return Learner(
             features=feature_map(self.features, self.kernel, self.gamma, self._n_components(), self.scale),
@@ -184,14 +186,14 @@ class FPOGD(PairwiseClassifier):
         schedules: Sequence[Schedules] | None = None,
         averages: Sequence[Average] | None = None,
         n_classes: int = 2,
-    ) -> Grid:
+    ) -> Stream:
         """All combinations of these values, learned side by side in one pass; what is not given is as in this model.
 
         Labels are -1 or 0 and +1 for two classes, 0 ... K - 1 for more. The order of the models is that of
         ``itertools.product(losses, schedules, averages, alphas, etas)``.
 
         >>> grid = FPOGD(gamma="median", random_state=0).grid(etas=[0.1, 0.2, 0.4], alphas=[1e-6, 1e-3])
-        >>> len(grid), grid.learners[1].step, grid.learners[1].penalty
+        >>> len(grid.model), grid.model.learners[1].step, grid.model.learners[1].penalty
         (6, Constant(eta=0.2), L2(alpha=1e-06, form='explicit'))
         """
         seed = fresh_seed() if self.random_state is None else seed_of(self.random_state)
@@ -200,7 +202,7 @@ class FPOGD(PairwiseClassifier):
         models = [
             clone(self).set_params(**dict(zip(varied, choice, strict=True))) for choice in product(*varied.values())
         ]
-        return Grid([model._make_learner(n_classes, seed) for model in models])
+        return Stream(Grid([model._make_model(n_classes, seed) for model in models]))
 
     def _n_components(self) -> int:
         if self.n_components != "auto":
@@ -215,7 +217,7 @@ class FPOGD(PairwiseClassifier):
     @property
     def gamma_(self) -> Any:
         """Kernel width in use; None for the linear kernel."""
-        gamma = getattr(self._state.phi, "gamma", None)
+        gamma = getattr(self._learned.phi, "gamma", None)
         return gamma.item() if gamma is not None and gamma.ndim == 0 else gamma
 
     @property
@@ -245,14 +247,11 @@ class FPOGD(PairwiseClassifier):
 
     @property
     def _strata(self) -> StrataState:
-        memory = self._state.memory
-        assert isinstance(memory, StrataState)
-        return memory
+        return cast(StrataState, self._learned.memory)
 
     def _per_class(self, values: Array) -> list[Array]:
         """The entries in use, one copied array per class, or one for joint strata."""
-        assert isinstance(self.learner_, Learner)
-        memory = self.learner_.memory
-        assert isinstance(memory, Strata)
-        groups = [0] if memory.joint else self._labels.groups
-        return [values[g * memory.max_strata :][: self._strata.used[g]].copy() for g in groups]
+        assert self._labels is not None
+        used = self._strata.used
+        groups, size = [0] if self.strata == "joint" else self._labels.groups, len(values) // len(used)
+        return [values[g * size :][: used[g]].copy() for g in groups]

@@ -2,7 +2,7 @@
 
     E(beta) = (alpha / 2) beta' K_JJ beta + L(o),    o = beta K_J,    K_J = (k(x_j, x_i)), j in J, all rows i
 
-with L the squared hinge loss over all pairs (:class:`~pairloom.pair_sums.PairSums`). Kernel values are (m, n): a row
+with L the squared hinge loss over all pairs (:class:`~pairloom.metrics.pair_sums.PairSums`). Kernel values are (m, n): a row
 for each of m basis functions.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from pairloom.pair_sums import PairSums
-from pairloom.typing import Array
+from pairloom.base.typing import Array
+from pairloom.metrics.pair_sums import PairSums
 
 Columns = Callable[[Array], Array]
 """Kernel values (m, n) between m of the rows, named by their numbers, and all rows."""

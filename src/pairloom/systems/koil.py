@@ -5,21 +5,24 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_choice, check_count, check_flag, check_number
+from pairloom.base.batch import Batch
+from pairloom.base.checks import check_choice, check_count, check_flag, check_number
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
 from pairloom.engines import reference
-from pairloom.expansion import Block, Expansion, ExpansionState, Row
+from pairloom.engines.base import EngineName
+from pairloom.engines.state import LOSS, PAIRS, STEPS, State
+from pairloom.estimators.card import Card
+from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
 from pairloom.features.scaling import Scaling
-from pairloom.kernel_classifier import KernelClassifier
 from pairloom.losses import LOSSES, Hinge, Loss, with_loss
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
+from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.pairs import OppositeClass
-from pairloom.state import LOSS, PAIRS, STEPS, State
 from pairloom.steps import Constant
 from pairloom.systems.fpogd import Kernels
 from pairloom.systems.koil_loop import learn
-from pairloom.typing import Array
 
 Policy = Literal["fifo", "rs"]
 Select = Literal["violators", "neighbours"]
@@ -62,7 +65,7 @@ class KOIL(KernelClassifier):
 
     Attributes
     ----------
-    support_, coef_, gamma_ : see :class:`~pairloom.kernel_classifier.KernelClassifier`.
+    support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`.
     loss_ : the mean loss over all kept examples of the other class, violators or not.
 
     Cost
@@ -108,7 +111,7 @@ class KOIL(KernelClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.policy = policy
         self.plus_plus = plus_plus
@@ -130,7 +133,7 @@ class KOIL(KernelClassifier):
     def card(self) -> Card:
         return Card("Hu et al. 2015", "s d", "s d + s^2", model="linear" if self.kernel == "linear" else "kernel")
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> "Budgeted":
+    def _make_model(self, n_classes: int, seed: int | None) -> "Budgeted":
         check_choice("loss", self.loss, Losses)
         check_number("eta", self.eta, 0, 1, open_low=True)
         return Budgeted(
@@ -151,7 +154,7 @@ class KOIL(KernelClassifier):
         )
 
 
-@dataclass
+@node
 class Buffers(ExpansionState):
     """Two buffers of s slots for each model: of the rest, then of its class.
 
@@ -160,15 +163,15 @@ class Buffers(ExpansionState):
     between the supports and f at them, are kept up by the compiled loop only.
     """
 
-    supports: Array
+    supports: Rounded
     coef: Array
     stored: Array
     seen: Array
-    gram: Array
+    gram: Rounded
     values: Array
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Budgeted(Expansion):
     """KOIL's step; parameters as in :class:`KOIL`."""
 
@@ -191,40 +194,43 @@ class Budgeted(Expansion):
 
     @property
     def draws(self) -> int:
-        return len(self.pairs.models) if self.policy == "rs" else 0
+        return len(self.pairs.targets) if self.policy == "rs" else 0
 
-    def _start(self, gamma: Array, dim: int) -> Buffers:
-        m, slots, dtype = len(self.pairs.models), 2 * self.budget, np.dtype(self.dtype)
+    def start(self, gamma: Array, dim: int) -> Buffers:
+        m, slots, dtype = len(self.pairs.targets), 2 * self.budget, np.dtype(self.dtype)
         return Buffers(
             gamma, np.zeros((m, slots, dim), dtype), np.zeros((m, slots)), np.zeros((m, 2), np.int64),
             np.zeros((m, 2)), np.zeros((m, slots, slots), dtype), np.zeros((m, slots)),
         )  # fmt: skip
 
-    def terms(self) -> list[tuple[Array, Array]]:
-        assert self.state is not None
-        kept: Buffers = self.state.memory
-        used = [np.concatenate([self._slots(k, side) for side in (0, 1)]) for k in range(len(kept.coef))]
+    def init(self, n_features: int, first: Batch | None) -> State:
+        return self.begin_empty(n_features, first)
+
+    def check_room(self, state: State | None, n: int) -> None:
+        """There is room for every row."""
+
+    def terms(self, kept: Buffers) -> list[tuple[Array, Array]]:
+        used = [np.concatenate([self._slots(kept, k, side) for side in (0, 1)]) for k in range(len(kept.coef))]
         return [(kept.supports[k, slots], kept.coef[k : k + 1, slots]) for k, slots in enumerate(used)]
 
-    def _slots(self, k: int, side: int) -> Array:
+    def _slots(self, kept: Buffers, k: int, side: int) -> Array:
         """The slots in use of a buffer."""
-        assert self.state is not None
-        return side * self.budget + np.arange(min(self.state.memory.stored[k, side], self.budget))
+        return side * self.budget + np.arange(min(kept.stored[k, side], self.budget))
 
-    def _step(self, state: State, row: Row) -> None:
+    def step_row(self, state: State, row: KernelRow) -> None:
         for k in range(len(row.y)):
             self._step_model(state, k, float(row.y[k]), row)
 
-    def _step_model(self, state: State, k: int, y: float, row: Row) -> None:
+    def _step_model(self, state: State, k: int, y: float, row: KernelRow) -> None:
         kept: Buffers = state.memory
         own, other = int(y > 0), int(y < 0)
         kept.seen[k, own] += row.weight
-        partners = self._slots(k, other)
+        partners = self._slots(kept, k, other)
         points, coef = kept.supports[k], kept.coef[k]
-        supports, terms = self.terms()[k]
-        f, *others = (float(terms[0] @ self._values(state, x, supports)) for x in (row.x, *points[partners]))
+        supports, terms = self.terms(kept)[k]
+        f, *others = (float(terms[0] @ self.values(state, x, supports)) for x in (row.x, *points[partners]))
         margins = y * (f - np.array(others))
-        chosen = self._choose(margins, self._values(state, row.x, points[partners]))
+        chosen = self._choose(margins, self.values(state, row.x, points[partners]))
         slopes = self.loss.derivative(margins[chosen])
 
         forced = len(partners) == 0 or (kept.stored[k, own] == 0 and len(chosen) == 0)
@@ -248,7 +254,7 @@ class Budgeted(Expansion):
             nearest = nearest[: self.n_neighbors]
         return nearest[margins[nearest] < 1][: self.n_neighbors]
 
-    def _rate(self, state: State, row: Row, partners: Array, slopes: Array, g: float) -> float:
+    def _rate(self, state: State, row: KernelRow, partners: Array, slopes: Array, g: float) -> float:
         """eta C, cut where a step on the squared hinge would be unstable; ||v||^2 is that of the step's gradient."""
         points = np.vstack([row.x[None, :], partners])
         v = np.concatenate([[slopes.sum()], -slopes]) if len(slopes) else np.ones(1)
@@ -257,7 +263,7 @@ class Budgeted(Expansion):
         curvature = squared_norm / (2.0 * g) if smooth else 0.0
         return reference.guard(row.eta * self.C, curvature, g + squared_norm, state.tally)
 
-    def _store(self, state: State, k: int, own: int, row: Row, alpha: float) -> None:
+    def _store(self, state: State, k: int, own: int, row: KernelRow, alpha: float) -> None:
         """Put x_t into the buffer of its class; if that is full, something is lost."""
         kept: Buffers = state.memory
         buffer = slice(own * self.budget, (own + 1) * self.budget)
@@ -272,9 +278,9 @@ class Budgeted(Expansion):
             points[place], coef[place] = row.x, alpha
             kept.stored[k, own] += 1
         if full and self.plus_plus:
-            coef[np.argmax(self._values(state, lost[0], points))] += lost[1]
+            coef[np.argmax(self.values(state, lost[0], points))] += lost[1]
 
-    def _run_block(self, state: State, block: Block) -> None:
+    def run_block(self, state: State, block: KernelBlock) -> None:
         kept: Buffers = state.memory
         with_loss(learn, self.loss)(
             block.X, block.y, block.weight, block.eta, block.draws, self.kernel.code, float(kept.gamma),

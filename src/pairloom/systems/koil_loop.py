@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from pairloom.compiled import compiled, dot
+from pairloom.base.compiled import compiled, dot
+from pairloom.base.typing import Array
 from pairloom.engines.fused import SKIP, guard
+from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.features.exact import kernel_row, kernel_with_itself
 from pairloom.losses import loss_slope, loss_value
-from pairloom.state import LOSS, PAIRS, STEPS
-from pairloom.typing import Array
 
 
 @compiled

@@ -4,15 +4,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_choice, check_number
-from pairloom.classifier import PairwiseClassifier
+from pairloom.base.checks import check_choice, check_number
+from pairloom.engines.base import EngineName
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
-from pairloom.learner import Learner
 from pairloom.losses import Hinge
 from pairloom.memory import Reservoir
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
+from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, Constant, PassiveAggressive
 
@@ -77,7 +78,7 @@ class OAM(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.update = update
         self.C = C
@@ -94,7 +95,7 @@ class OAM(PairwiseClassifier):
     def card(self) -> Card:
         return Card("Zhao et al. 2011", "s D", "s D")
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> Learner:
+    def _make_model(self, n_classes: int, seed: int | None) -> Learner:
         check_choice("update", self.update, Update)
         check_number("C", self.C, 0, open_low=True)
         return Learner(

@@ -4,16 +4,17 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_choice
-from pairloom.classifier import PairwiseClassifier
+from pairloom.base.checks import check_choice
+from pairloom.engines.base import EngineName
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
-from pairloom.learner import Learner
 from pairloom.losses import LOSSES
 from pairloom.memory import RSx
 from pairloom.memory.base import By
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
+from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, l2_or_ball, schedule_named
 
@@ -81,7 +82,7 @@ class OLP(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.size = size
         self.buffer = buffer
@@ -102,7 +103,7 @@ class OLP(PairwiseClassifier):
     def card(self) -> Card:
         return Card("Kar et al. 2013", "s D", "s D", problem="general")
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> Learner:
+    def _make_model(self, n_classes: int, seed: int | None) -> Learner:
         check_choice("buffer", self.buffer, By)
         check_choice("loss", self.loss, LOSSES)
         return Learner(

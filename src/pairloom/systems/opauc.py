@@ -6,19 +6,21 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import ndtri
 
-from pairloom.card import Card
-from pairloom.checks import check_choice, check_count
-from pairloom.classifier import PairwiseClassifier
-from pairloom.compiled import add_rows, compiled, dot, dots, move
+from pairloom.base.checks import check_choice, check_count
+from pairloom.base.compiled import add_rows, compiled, dot, dots, move
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
+from pairloom.engines.base import EngineName
+from pairloom.engines.state import State
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
-from pairloom.moments import MAX_BYTES, Moments, SquareRule, take_step
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
+from pairloom.models.moments import MAX_BYTES, Moments, SquareRule, take_step
+from pairloom.models.rule import Block, Row, Rule, RuleLearner
 from pairloom.pairs import OppositeClass
-from pairloom.rule import Block, Row, Rule, RuleLearner
-from pairloom.state import State
 from pairloom.steps import L2, Average, Form, Simple, simple_schedule
-from pairloom.typing import Array
 
 Sketches = Literal["centred", "published"]
 
@@ -86,7 +88,7 @@ class OPAUC(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.eta = eta
         self.alpha = alpha
@@ -108,7 +110,7 @@ class OPAUC(PairwiseClassifier):
         size, exact = ("D^2", "exact") if self.rank is None else ("r D", "sketch")
         return Card("Gao et al. 2013", size, size, variance_reduction=exact)
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> RuleLearner:
+    def _make_model(self, n_classes: int, seed: int | None) -> RuleLearner:
         check_choice("sketch", self.sketch, Sketches)
         rule: Rule = Moments("opposite", max_bytes=self.max_bytes)
         if self.rank is not None:
@@ -126,7 +128,7 @@ class OPAUC(PairwiseClassifier):
         )
 
 
-@dataclass
+@node
 class SketchState:
     """Of each model and class (the rest, then the class of the model): rows, mass and mean c.
 

@@ -5,23 +5,26 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_choice, check_count
+from pairloom.base.batch import Batch
+from pairloom.base.checks import check_choice, check_count
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
 from pairloom.engines import reference
-from pairloom.expansion import Block, Expansion, ExpansionState, Row
+from pairloom.engines.base import EngineName
+from pairloom.engines.state import LOSS, PAIRS, STEPS, State
+from pairloom.estimators.card import Card
+from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
 from pairloom.features.scaling import Scaling
-from pairloom.kernel_classifier import KernelClassifier
 from pairloom.losses import LOSSES, Loss, Square, with_loss
 from pairloom.memory.history import check_rows
-from pairloom.moments import PairSet
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
+from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
+from pairloom.models.moments import PairSet
 from pairloom.pairs import OppositeClass
-from pairloom.state import LOSS, PAIRS, STEPS, State
 from pairloom.steps import Polynomial
 from pairloom.systems.fpogd import Kernels, Losses
 from pairloom.systems.opera_loop import learn
-from pairloom.typing import Array
 
 SMALLEST = 64
 """Rows for which there is room at the start; it doubles whenever it is used up."""
@@ -61,7 +64,7 @@ class OPERA(KernelClassifier):
 
     Attributes
     ----------
-    support_, coef_, gamma_ : see :class:`~pairloom.kernel_classifier.KernelClassifier`; all rows are supports.
+    support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`; all rows are supports.
 
     Cost
     ----
@@ -101,7 +104,7 @@ class OPERA(KernelClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.pairs = pairs
         self.loss = loss
@@ -122,7 +125,7 @@ class OPERA(KernelClassifier):
         reference = "Ying and Zhou 2016, Lin et al. 2017"
         return Card(reference, "t d + t^2", "t d + t^2", "general", model, variance_reduction="exact", memory="grows")
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> "PairExpansion":
+    def _make_model(self, n_classes: int, seed: int | None) -> "PairExpansion":
         check_choice("loss", self.loss, LOSSES)
         return PairExpansion(
             pair_set=self.pairs,
@@ -138,7 +141,7 @@ class OPERA(KernelClassifier):
         )
 
 
-@dataclass
+@node
 class History(ExpansionState):
     """All rows so far, the first ``used`` of those there is room for.
 
@@ -146,8 +149,8 @@ class History(ExpansionState):
     of each model the coefficients ``coef`` and the values ``f`` at all points (models, n).
     """
 
-    points: Array
-    gram: Array
+    points: Rounded
+    gram: Rounded
     y: Array
     mass: Array
     coef: Array
@@ -169,7 +172,7 @@ class History(ExpansionState):
             self.gram = np.pad(self.gram, (0, more))
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PairExpansion(Expansion):
     """The learner of :class:`OPERA`."""
 
@@ -181,25 +184,31 @@ class PairExpansion(Expansion):
         super().__post_init__()
         check_choice("pairs", self.pair_set, PairSet)
         check_count("max_rows", self.max_rows)
-        if self.pair_set == "all" and not isinstance(self.loss, Square):
+        if self.pair_set == "all" and self.loss.name != "square":
             raise ValueError(f"pairs='all' needs loss='square': with loss={self.loss.name!r} use pairs='opposite'")
 
     @property
     def factor(self) -> float:
         """Square() has no factor 1/2."""
-        return 0.5 if isinstance(self.loss, Square) else 1.0
+        return 0.5 if self.loss.name == "square" else 1.0
 
-    def check_room(self, n: int) -> None:
+    @property
+    def draws(self) -> int:
+        return 0
+
+    def init(self, n_features: int, first: Batch | None) -> State:
+        return self.begin_empty(n_features, first)
+
+    def check_room(self, state: State | None, n: int) -> None:
         instead = "a system of fixed size, such as KOIL(), or AllPairs(features=RandomFourier(512))"
-        check_rows("OPERA", self.max_rows, 0 if self.state is None else int(self.state.memory.used[0]), n, instead)
+        check_rows("OPERA", self.max_rows, 0 if state is None else int(state.memory.used[0]), n, instead)
 
-    def terms(self) -> list[tuple[Array, Array]]:
-        assert self.state is not None
-        kept, n = self.state.memory, int(self.state.memory.used[0])
+    def terms(self, kept: History) -> list[tuple[Array, Array]]:
+        n = int(kept.used[0])
         return [(kept.points[:n], kept.coef[:, :n])]
 
-    def _start(self, gamma: Array, dim: int) -> History:
-        models = len(self.pairs.models)
+    def start(self, gamma: Array, dim: int) -> History:
+        models = len(self.pairs.targets)
         return History(
             gamma, np.zeros((0, dim), self.dtype), np.zeros((0, 0), self.dtype), np.zeros((0, models)), np.zeros(0),
             np.zeros((models, 0)), np.zeros((models, 0)), np.zeros(1, np.int64),
@@ -211,17 +220,17 @@ class PairExpansion(Expansion):
             return np.ones(len(partners)), 1.0 - (y - partners)
         return (y - partners) / 2.0, np.zeros(len(partners))
 
-    def _step(self, state: State, row: Row) -> None:
+    def step_row(self, state: State, row: KernelRow) -> None:
         kept, n = state.memory, int(state.memory.used[0])
         kept.make_room(n + 1, self.max_rows)
         kept.points[n], kept.y[n] = row.x, row.y
-        kept.gram[n, : n + 1] = kept.gram[: n + 1, n] = self._values(state, row.x, kept.points[: n + 1])
+        kept.gram[n, : n + 1] = kept.gram[: n + 1, n] = self.values(state, row.x, kept.points[: n + 1])
         for k in range(len(row.y)):
             self._descend(state, k, row, n)
         kept.mass[n] = row.weight
         kept.used[0] += 1
 
-    def _descend(self, state: State, k: int, row: Row, n: int) -> None:
+    def _descend(self, state: State, k: int, row: KernelRow, n: int) -> None:
         """A step of model k on the pairs of row n, and f at all rows after it."""
         kept = state.memory
         gram, coef = kept.gram[: n + 1, : n + 1], kept.coef[k, : n + 1]
@@ -241,7 +250,7 @@ class PairExpansion(Expansion):
                 state.tally[[STEPS, PAIRS, LOSS]] += [row.weight, np.count_nonzero(a), row.weight * g]
         kept.f[k, : n + 1] = coef @ gram
 
-    def _run_block(self, state: State, block: Block) -> None:
+    def run_block(self, state: State, block: KernelBlock) -> None:
         kept = state.memory
         kept.make_room(int(kept.used[0]) + len(block.y), self.max_rows)
         with_loss(learn, self.loss)(

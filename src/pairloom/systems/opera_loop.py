@@ -7,12 +7,12 @@ f is kept up at all rows so far, so that no score is ever computed twice.
 
 import numpy as np
 
-from pairloom.compiled import add_rows, compiled, dot
+from pairloom.base.compiled import add_rows, compiled, dot
+from pairloom.base.typing import Array
 from pairloom.engines.fused import SKIP, safe_length
+from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.features.exact import kernel_row, kernel_with_itself
 from pairloom.losses import loss_slope, loss_value
-from pairloom.state import LOSS, PAIRS, STEPS
-from pairloom.typing import Array
 
 
 @compiled

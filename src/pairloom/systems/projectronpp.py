@@ -5,21 +5,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_count, check_number
-from pairloom.compiled import compiled, dot
+from pairloom.base.batch import Batch
+from pairloom.base.checks import check_count, check_number
+from pairloom.base.compiled import compiled, dot
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
 from pairloom.engines import reference
+from pairloom.engines.base import EngineName
 from pairloom.engines.fused import SKIP, guard
-from pairloom.expansion import Block, Expansion, ExpansionState, Row
+from pairloom.engines.state import LOSS, STEPS, State
+from pairloom.estimators.card import Card
+from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
 from pairloom.features.exact import kernel_row, kernel_with_itself
 from pairloom.features.scaling import Scaling
-from pairloom.kernel_classifier import KernelClassifier
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
+from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.pairs import OppositeClass
-from pairloom.state import LOSS, STEPS, State
 from pairloom.systems.fpogd import Kernels
-from pairloom.typing import Array
 
 
 class ProjectronPP(KernelClassifier):
@@ -50,7 +53,7 @@ class ProjectronPP(KernelClassifier):
 
     Attributes
     ----------
-    support_, coef_, gamma_ : see :class:`~pairloom.kernel_classifier.KernelClassifier`.
+    support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`.
     loss_ : the mean hinge loss; ``n_pairs_`` is 0.
 
     Cost
@@ -83,7 +86,7 @@ class ProjectronPP(KernelClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.theta = theta
         self.max_supports = max_supports
@@ -100,7 +103,7 @@ class ProjectronPP(KernelClassifier):
         model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
         return Card("Orabona et al. 2009", "s d + s^2", "s d + s^2", problem="pointwise", model=model)
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> "Projecting":
+    def _make_model(self, n_classes: int, seed: int | None) -> "Projecting":
         return Projecting(
             theta=self.theta,
             max_supports=self.max_supports,
@@ -113,20 +116,20 @@ class ProjectronPP(KernelClassifier):
         )
 
 
-@dataclass
+@node
 class Span(ExpansionState):
     """``supports`` (models, m, d), ``coef`` (models, m), and ``used`` (models,) of them.
 
     ``inverse`` (models, m, m) is that of the kernels between the supports, kept up by the compiled loop only.
     """
 
-    supports: Array
+    supports: Rounded
     coef: Array
     used: Array
     inverse: Array
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Projecting(Expansion):
     """Projectron++'s step; parameters as in :class:`ProjectronPP`."""
 
@@ -143,26 +146,34 @@ class Projecting(Expansion):
         """Scores, and squared distances relative to k(x, x), that are nothing but rounding errors."""
         return float(np.sqrt(np.finfo(self.dtype).eps))
 
-    def _start(self, gamma: Array, dim: int) -> Span:
-        n, m = len(self.pairs.models), self.max_supports
+    def start(self, gamma: Array, dim: int) -> Span:
+        n, m = len(self.pairs.targets), self.max_supports
         return Span(
             gamma, np.zeros((n, m, dim), self.dtype), np.zeros((n, m)), np.zeros(n, np.int64), np.zeros((n, m, m))
         )
 
-    def terms(self) -> list[tuple[Array, Array]]:
-        assert self.state is not None
-        kept: Span = self.state.memory
+    @property
+    def draws(self) -> int:
+        return 0
+
+    def init(self, n_features: int, first: Batch | None) -> State:
+        return self.begin_empty(n_features, first)
+
+    def check_room(self, state: State | None, n: int) -> None:
+        """There is room for every row."""
+
+    def terms(self, kept: Span) -> list[tuple[Array, Array]]:
         return [(kept.supports[k, :n], kept.coef[k : k + 1, :n]) for k, n in enumerate(kept.used)]
 
-    def _step(self, state: State, row: Row) -> None:
+    def step_row(self, state: State, row: KernelRow) -> None:
         for k in range(len(row.y)):
             self._step_model(state, k, float(row.y[k]), row)
 
-    def _step_model(self, state: State, k: int, y: float, row: Row) -> None:
+    def _step_model(self, state: State, k: int, y: float, row: KernelRow) -> None:
         kept: Span = state.memory
-        supports, coef = self.terms()[k]
-        n, near = len(supports), self._values(state, row.x, supports)
-        square = float(self._values(state, row.x, row.x[None, :])[0])
+        supports, coef = self.terms(kept)[k]
+        n, near = len(supports), self.values(state, row.x, supports)
+        square = float(self.values(state, row.x, row.x[None, :])[0])
         margin = y * float(coef[0] @ near)
         weight = reference.guard(row.weight, 0.0, square, state.tally)
         if weight == 0:
@@ -171,7 +182,7 @@ class Projecting(Expansion):
         state.tally[LOSS] += row.weight * max(0.0, 1.0 - margin)
         if margin >= 1:
             return
-        gram = np.array([self._values(state, point, supports) for point in supports]).reshape(n, n)
+        gram = np.array([self.values(state, point, supports) for point in supports]).reshape(n, n)
         e = np.linalg.solve(gram, near)
         distance = max(0.0, square - float(near @ e))
         if margin > self.rounding:
@@ -188,7 +199,7 @@ class Projecting(Expansion):
             return 0.0
         return min(weight, loss / projected, 2.0 * (loss - distance / self.theta) / projected)
 
-    def _run_block(self, state: State, block: Block) -> None:
+    def run_block(self, state: State, block: KernelBlock) -> None:
         kept: Span = state.memory
         learn(
             block.X, block.y, block.weight, self.kernel.code, float(kept.gamma), float(self.theta), self.rounding,

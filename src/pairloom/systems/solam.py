@@ -5,21 +5,23 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_choice
-from pairloom.classifier import PairwiseClassifier
-from pairloom.compiled import compiled, dot, move
+from pairloom.base.checks import check_choice
+from pairloom.base.compiled import compiled, dot, move
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.engines import reference
+from pairloom.engines.base import EngineName
 from pairloom.engines.fused import SKIP, apply_step, guard
 from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, square_of, step_rows
+from pairloom.engines.state import LOSS, STEPS, LazyModel, State
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
+from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.pairs import OppositeClass
-from pairloom.rule import Block, Row, Rule, RuleLearner, descend
-from pairloom.state import LOSS, STEPS, LazyModel, State
 from pairloom.steps import Average, Ball, Penalty, Simple, simple_schedule
-from pairloom.typing import Array
 
 WeightedAverage = Literal["weighted", "last"]
 
@@ -79,7 +81,7 @@ class SOLAM(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.eta = eta
         self.schedule = schedule
@@ -96,7 +98,7 @@ class SOLAM(PairwiseClassifier):
     def card(self) -> Card:
         return Card("Ying et al. 2016", "D", "D")
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> RuleLearner:
+    def _make_model(self, n_classes: int, seed: int | None) -> RuleLearner:
         check_choice("average", self.average, WeightedAverage)
         return RuleLearner(
             rule=SaddlePoint(),
@@ -111,7 +113,7 @@ class SOLAM(PairwiseClassifier):
         )
 
 
-@dataclass
+@node
 class Saddle:
     """``point`` (models, 3): a, b and beta; ``counts`` (models, 2): weight of the rest and of the class of each model;
     ``kappa`` (models,): the largest norm; ``total`` (1,): the sum of the steps.

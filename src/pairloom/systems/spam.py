@@ -6,21 +6,23 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_choice
-from pairloom.classifier import PairwiseClassifier
-from pairloom.compiled import compiled, dot, move
+from pairloom.base.checks import check_choice
+from pairloom.base.compiled import compiled, dot, move
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.engines import reference
+from pairloom.engines.base import EngineName
 from pairloom.engines.fused import SKIP, apply_step, guard
 from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, scatter, square_of, step_rows
+from pairloom.engines.state import LOSS, STEPS, LazyModel, State
+from pairloom.estimators.card import Card
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
-from pairloom.onepass import Dtype, Engine
+from pairloom.models.base import Dtype
+from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.pairs import OppositeClass
-from pairloom.rule import Block, Row, Rule, RuleLearner, descend
-from pairloom.state import LOSS, STEPS, LazyModel, State
 from pairloom.steps import Average, ElasticNet, Penalty, Simple, simple_schedule
-from pairloom.typing import Array
 
 Means = Literal["running", "full"]
 
@@ -82,7 +84,7 @@ class SPAM(PairwiseClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.eta = eta
         self.schedule = schedule
@@ -99,9 +101,13 @@ class SPAM(PairwiseClassifier):
 
     @property
     def card(self) -> Card:
-        return Card("Natole et al. 2018", "D", "D", scheme="offline" if self.means == "full" else "online")
+        return Card("Natole et al. 2018", "D", "D", scheme="offline" if self.needs_all_rows else "online")
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> RuleLearner:
+    @property
+    def needs_all_rows(self) -> bool:
+        return self.means == "full"
+
+    def _make_model(self, n_classes: int, seed: int | None) -> RuleLearner:
         return RuleLearner(
             rule=ClassMeans(self.means),
             features=linear_map(self.features, self.scale),
@@ -115,7 +121,7 @@ class SPAM(PairwiseClassifier):
         )
 
 
-@dataclass
+@node
 class Means2:
     """Weight ``counts`` (models, 2) and ``sums`` (models, 2, D) of the rest and of the class of each model.
 
@@ -138,6 +144,10 @@ class ClassMeans(Rule):
 
     def start(self, dim: int, n_models: int) -> Means2:
         return Means2(np.zeros((n_models, 2)), np.zeros((n_models, 2, dim)), np.full((n_models, 2), np.nan))
+
+    @property
+    def needs_all_rows(self) -> bool:
+        return self.means != "running"
 
     def prepare(self, state: State, rows: Callable[[], Any]) -> None:
         for Z, y, weight in rows():

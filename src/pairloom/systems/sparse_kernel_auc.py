@@ -5,21 +5,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pairloom.card import Card
-from pairloom.checks import check_count, check_number
+from pairloom.base.batch import Batch
+from pairloom.base.checks import check_count, check_number
+from pairloom.base.csr import is_sparse
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
+from pairloom.engines.base import EngineName
 from pairloom.engines.sparse import center_of
-from pairloom.expansion import Block, Expansion, ExpansionState, Row, evaluate
-from pairloom.features import Identity, Linear, exact_kernel
+from pairloom.engines.state import LOSS, PAIRS, STEPS, State
+from pairloom.estimators.card import Card
+from pairloom.estimators.kernel_classifier import KernelClassifier
+from pairloom.features import Identity, exact_kernel
 from pairloom.features.scaling import Scaling
-from pairloom.features.sparse import is_sparse
-from pairloom.kernel_classifier import KernelClassifier
-from pairloom.onepass import Dtype, Engine
-from pairloom.pair_sums import EveryPair, PairSums
+from pairloom.metrics.pair_sums import EveryPair, PairSums
+from pairloom.models.base import Dtype
+from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow, evaluate
 from pairloom.pairs import OppositeClass
-from pairloom.state import LOSS, PAIRS, STEPS, Batch, State
 from pairloom.systems.fpogd import Kernels
 from pairloom.systems.greedy_basis import grow
-from pairloom.typing import Array
 
 
 class SparseKernelAUC(KernelClassifier):
@@ -57,7 +60,7 @@ class SparseKernelAUC(KernelClassifier):
 
     Attributes
     ----------
-    support_, coef_, gamma_ : see :class:`~pairloom.kernel_classifier.KernelClassifier`.
+    support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`.
     loss_ : mean squared hinge loss over all pairs.
 
     Cost
@@ -95,7 +98,7 @@ class SparseKernelAUC(KernelClassifier):
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: Engine = "auto",
+        engine: EngineName = "auto",
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -114,7 +117,11 @@ class SparseKernelAUC(KernelClassifier):
         model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
         return Card("Kakkar et al. 2017", "s d + s^2 + s log n", "n s", "AUC", model, "exact", "offline")
 
-    def _make_learner(self, n_classes: int, seed: int | None) -> "GreedyBasis":
+    @property
+    def needs_all_rows(self) -> bool:
+        return True
+
+    def _make_model(self, n_classes: int, seed: int | None) -> "GreedyBasis":
         return GreedyBasis(
             kernel=exact_kernel(self.kernel, self.gamma),
             features=Identity(scale=self.scale),
@@ -129,18 +136,18 @@ class SparseKernelAUC(KernelClassifier):
         )
 
 
-@dataclass
+@node
 class BasisState(ExpansionState):
     """Scaled rows ``supports`` and their ``coef``, those of model k being ``starts[k] : starts[k + 1]``."""
 
-    supports: Array
+    supports: Rounded
     coef: Array
     starts: Array
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class GreedyBasis(Expansion):
-    """The learner of :class:`SparseKernelAUC`: all is learned by ``prepare``, and rows are only scored after it."""
+    """The learner of :class:`SparseKernelAUC`: all is learned by ``init``, and rows are only scored after it."""
 
     alpha: float = 1e-4
     max_support: int = 200
@@ -154,23 +161,31 @@ class GreedyBasis(Expansion):
         check_count("n_candidates", self.n_candidates)
         check_number("tol", self.tol, 0)
 
-    def _prepare(self, batch: Batch) -> None:
-        """Choose the basis of each model and optimise its coefficients, from all rows."""
-        super()._prepare(batch)
-        state = self.state
-        assert state is not None
+    @property
+    def draws(self) -> int:
+        return 0
+
+    def init(self, n_features: int, first: Batch | None) -> State:
+        """Choose the basis for each target and optimise its coefficients, from all rows."""
+        state = self.begin_empty(n_features, self.warm(first))
+        if first is not None:
+            self._choose(state, first)
+        return state
+
+    def check_room(self, state: State | None, n: int) -> None:
+        """There is room for every row."""
+
+    def _choose(self, state: State, batch: Batch) -> None:
         rows, coef = [], []
         for positive in self.pairs.signs(batch.y).T > 0:
             chosen, beta = self._fit(state, batch, positive)
             rows.append(chosen)
             coef.append(beta)
-        supports = self._inputs(state, batch.X[np.concatenate(rows)])
+        supports = self.features.dense(state.phi, batch.X[np.concatenate(rows)])
         starts = np.cumsum([0, *map(len, rows)])
         state.memory = BasisState(state.memory.gamma, supports, np.concatenate(coef), starts)
 
-    def terms(self) -> list[tuple[Array, Array]]:
-        assert self.state is not None
-        kept = self.state.memory
+    def terms(self, kept: BasisState) -> list[tuple[Array, Array]]:
         cuts = zip(kept.starts[:-1], kept.starts[1:], strict=True)
         return [(kept.supports[start:end], kept.coef[None, start:end]) for start, end in cuts]
 
@@ -178,7 +193,7 @@ class GreedyBasis(Expansion):
         """The chosen rows and their coefficients; none if all rows are of one side."""
         if positive.all() or not positive.any():
             return np.empty(0, np.int64), np.empty(0)
-        sums = (EveryPair if self.engine == "reference" else PairSums)(positive, batch.weight)
+        sums = (EveryPair if self.by_specification else PairSums)(positive, batch.weight)
         basis = grow(
             lambda rows: self._columns(state, batch.X, rows),
             sums, self.alpha, self.max_support, self.n_candidates, self.tol, state.rng,
@@ -189,21 +204,21 @@ class GreedyBasis(Expansion):
     def _columns(self, state: State, X: Any, rows: Array) -> Array:
         """Kernel values between some of the rows and all of them, in float64; CSR rows stay CSR where they can."""
         gamma = state.memory.gamma
-        seen_centred = isinstance(self.kernel, Linear) and center_of(state).size
+        seen_centred = self.kernel.gamma is None and center_of(state).size
         if is_sparse(X) and not seen_centred:
             return self.kernel(gamma, self.features.inputs(state.phi, X[rows]), self.features.inputs(state.phi, X))
-        some = self._inputs(state, X[rows])
-        blocks = [self.kernel(gamma, some, self._inputs(state, X[part])) for part in self._blocks(*X.shape)]
+        some = self.features.dense(state.phi, X[rows])
+        blocks = [self.kernel(gamma, some, self.features.dense(state.phi, X[part])) for part in self.blocks(*X.shape)]
         return np.concatenate(blocks, axis=1)
 
-    def _start(self, gamma: Array, dim: int) -> BasisState:
+    def start(self, gamma: Array, dim: int) -> BasisState:
         return BasisState(
-            gamma, np.empty((0, dim), self.dtype), np.empty(0), np.zeros(len(self.pairs.models) + 1, np.int64)
+            gamma, np.empty((0, dim), self.dtype), np.empty(0), np.zeros(len(self.pairs.targets) + 1, np.int64)
         )
 
-    def _step(self, state: State, row: Row) -> None:
+    def step_row(self, state: State, row: KernelRow) -> None:
         """Nothing is left to learn."""
 
-    def _run_block(self, state: State, block: Block) -> None:
-        for k, (supports, coef) in enumerate(self.terms()):
+    def run_block(self, state: State, block: KernelBlock) -> None:
+        for k, (supports, coef) in enumerate(self.terms(state.memory)):
             block.scores[:, [k]] = evaluate(self.kernel.code, float(state.memory.gamma), block.X, supports, coef)

@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-from pairloom.typing import Array
+from pairloom.base.typing import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 CONFIG: Any = numba.config
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parent.parent
 
 STALE_SECONDS = 86_400
 """Machine code of other sources is removed after a day."""

@@ -1,8 +1,17 @@
 """From scores to log-odds: pairwise scores have no natural zero."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
-from pairloom.typing import Array
+from pairloom.base.batch import Scored
+from pairloom.base.clock import next_calibration
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
+from pairloom.models.base import Model
+from pairloom.stream.observers import RecentScores
+from pairloom.stream.state import StreamState
 
 FLATTEST = 1e-3
 """Least slope per spread of the scores: a score that predicts nothing still keeps its order."""
@@ -23,17 +32,34 @@ NEWTON_STEPS = 50
 HALVINGS = [0.5**k for k in range(12)]
 
 
-def next_calibration_row(t: int) -> int:
-    """The first row after row t at which the calibration is fitted anew.
+@node
+class Fit:
+    """a and b of each target: a s + b is the log-odds of its class."""
 
-    These rows are an eighth of the stream so far apart, at most 2,048: a rule on the row number alone, so that it does
-    not matter how the stream was cut into calls. Powers of two, at which rules on data are fixed, are among them.
+    a: Array
+    b: Array
 
-    >>> next_calibration_row(3), next_calibration_row(64), next_calibration_row(1_000_000)
-    (4, 72, 1001472)
-    """
-    apart = min(2048, max(1, 1 << ((t + 1).bit_length() - 4))) if t >= 8 else 1
-    return apart * -(-(t + 1) // apart)
+
+@dataclass(frozen=True)
+class Calibration:
+    """Fits log-odds to the newest scores of classes, at rows that are an eighth of the stream so far apart."""
+
+    name: ClassVar[str] = "calibration"
+
+    def init(self, model: Model) -> Fit:
+        return Fit(np.ones(model.n_vectors), np.zeros(model.n_vectors))
+
+    def see(self, own: Fit, scored: Scored) -> None:
+        """The newest scores are kept anyway."""
+
+    def next_row(self, t: int) -> int:
+        return next_calibration(t)
+
+    def tick(self, own: Fit, state: StreamState, model: Model) -> None:
+        scores, labels, weights = state.observed[RecentScores.name].view()
+        for k, target in enumerate(model.pairs.targets):
+            start = (float(own.a[k]), float(own.b[k])) if state.t > 1 else None
+            own.a[k], own.b[k] = platt(scores[:, k], labels == target, weights, start)
 
 
 # A trial step may overflow: then it is no better, and a shorter one is tried.

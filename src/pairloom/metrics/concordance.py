@@ -9,8 +9,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from pairloom.typing import Array
-from pairloom.validation import check_weight
+from pairloom.base.typing import Array
+from pairloom.base.validation import check_weight
 
 ROUNDING = 1e-12
 """Share of all pairs below which a difference of two sums over them is rounding."""

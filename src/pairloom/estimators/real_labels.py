@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from pairloom.typing import Array
-from pairloom.validation import refuse_other_kinds
+from pairloom.base.typing import Array
+from pairloom.base.validation import refuse_other_kinds
 
 FINITE = float(np.finfo(float).max)
 

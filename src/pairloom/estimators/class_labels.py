@@ -1,16 +1,16 @@
 """Class labels on a stream: which there are, and how the learner codes them."""
 
 from collections.abc import Hashable, Set
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pairloom.typing import Array
-from pairloom.validation import is_missing
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
+from pairloom.base.validation import is_missing
 
 
-@dataclass(frozen=True)
+@node
 class Labels:
     """The labels known so far.
 
@@ -21,7 +21,6 @@ class Labels:
 
     classes: Array
     first: Any
-    codes: dict[Any, float] = field(init=False)
 
     def __post_init__(self) -> None:
         self.classes.flags.writeable = False
@@ -30,7 +29,7 @@ class Labels:
             codes = {label: float(k) for k, label in enumerate(known)}
         else:
             codes = {label: float(label != self.first) for label in known}
-        object.__setattr__(self, "codes", codes)
+        self.codes: dict[Any, float] = codes
 
     @property
     def sign(self) -> float:

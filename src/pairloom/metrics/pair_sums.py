@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pairloom.compiled import compiled
-from pairloom.typing import Array
+from pairloom.base.compiled import compiled
+from pairloom.base.typing import Array
 
 
 @dataclass(frozen=True)

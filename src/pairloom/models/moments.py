@@ -14,15 +14,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pairloom.checks import check_choice, check_count
-from pairloom.compiled import compiled, dot, move
+from pairloom.base.checks import check_choice, check_count
+from pairloom.base.compiled import compiled, dot, move
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
 from pairloom.engines import reference
 from pairloom.engines.fused import SKIP, apply_step, safe_length
+from pairloom.engines.state import LOSS, PAIRS, STEPS, State
 from pairloom.memory.base import Normalization
-from pairloom.rule import Block, Row, Rule, descend
-from pairloom.state import LOSS, PAIRS, STEPS, State
+from pairloom.models.rule import Block, Row, Rule, descend
 from pairloom.steps import Penalty
-from pairloom.typing import Array
 
 PairSet = Literal["opposite", "all"]
 
@@ -66,7 +67,7 @@ class SquareRule(Rule):
         self.observe(kept, k, own, row)
 
 
-@dataclass
+@node
 class MomentsState:
     """Of each model and set: number of ``rows``, their weight ``mass``, ``mean`` of (z, t), and ``scatter`` = mass S.
 

@@ -3,20 +3,19 @@
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pairloom.checks import check_choice
+from pairloom.base.checks import check_choice
+from pairloom.base.randomness import fresh_seed, generator, next_seed, seed_of
+from pairloom.base.threads import on_one_thread
+from pairloom.base.tree import cast
+from pairloom.base.typing import Array
+from pairloom.base.validation import checked_rows
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.features.growing import refuse_growing
-from pairloom.onepass import Dtype
-from pairloom.randomness import fresh_seed, generator, next_seed, seed_of
-from pairloom.state import cast
-from pairloom.threads import on_one_thread
-from pairloom.typing import Array
-from pairloom.validation import checked_rows
+from pairloom.models.base import Dtype
 
 
 class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -70,7 +69,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         # Nothing is changed before all that may raise is done.
         validate_data(self, X, skip_check_array=True)
         seed_of(self.random_state)
-        self._features, self.state_ = features, cast(state, np.float64, self.dtype)
+        self._features, self.state_ = features, cast(state, self.dtype)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:

@@ -11,25 +11,26 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from pairloom.calibration import next_calibration_row, platt
-from pairloom.face import Face
-from pairloom.labels import Labels, check_no_gaps, declared_classes, learn_labels
-from pairloom.onepass import OnePass
+from pairloom.base.batch import Batch
+from pairloom.base.randomness import next_seed, seed_of
+from pairloom.base.typing import Array
+from pairloom.base.validation import check_weight, one_weight, positive_weight, refuse_masked
+from pairloom.estimators.base import StreamEstimator
+from pairloom.estimators.class_labels import Labels, check_no_gaps, declared_classes, learn_labels
+from pairloom.models.base import Model
 from pairloom.pairs import query_code
-from pairloom.randomness import next_seed, seed_of
-from pairloom.state import Batch
-from pairloom.typing import Array
-from pairloom.validation import check_weight, one_weight, positive_weight, refuse_masked
+from pairloom.stream import Stream
+from pairloom.stream.calibration import Calibration, Fit
 
 
 def is_online(model: "PairwiseClassifier") -> bool:
     """Whether a classifier learns row by row; AttributeError if not."""
-    if model.card.scheme == "offline":
+    if model.needs_all_rows:
         raise AttributeError(f"{model!r} needs all rows at once: call fit")
     return True
 
 
-class PairwiseClassifier(ClassifierMixin, Face):
+class PairwiseClassifier(ClassifierMixin, StreamEstimator):
     """A classifier whose model is a :class:`~pairloom.Learner`, or another way to learn in one pass.
 
     ``fit``, ``partial_fit`` in any chunking and ``learn_one`` give the same model, bit for bit, for the same rows in
@@ -39,13 +40,16 @@ class PairwiseClassifier(ClassifierMixin, Face):
     """
 
     pos_label: Any
-    calibration_: list[tuple[float, float]]
-    _labels: Labels
     _declared: Array | None = None
 
     @abstractmethod
-    def _make_learner(self, n_classes: int, seed: int | None) -> OnePass:
+    def _make_model(self, n_classes: int, seed: int | None) -> Model:
         """The composition of parts that the parameters stand for."""
+
+    @property
+    def needs_all_rows(self) -> bool:
+        """Whether all rows are needed at once: then there is ``fit`` alone."""
+        return False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn the rows in order, once."""
@@ -76,7 +80,7 @@ class PairwiseClassifier(ClassifierMixin, Face):
         if code is None:
             code = self._learn_new_label(x, row, y)
         else:
-            self.learner_.check_room(1)
+            self.stream_.check_room(1)
         batch = Batch(row, np.array([code]), weight, query_code(None))
         return self._learn_rows(batch, stacklevel=4)
 
@@ -117,7 +121,8 @@ class PairwiseClassifier(ClassifierMixin, Face):
     def classes_(self) -> Array:
         """The labels known so far, in order."""
         check_is_fitted(self)
-        return self._labels.classes
+        classes: Array = self._labels.classes
+        return classes
 
     @property
     def pos_label_(self) -> Any:
@@ -130,8 +135,8 @@ class PairwiseClassifier(ClassifierMixin, Face):
     def coef_(self) -> Array:
         """w of the output iterate, speaking for ``classes_[1]``; with more than two classes, one row for each."""
         check_is_fitted(self)
-        w = self._labels.sign * self.learner_.coef
-        return w[0] if len(w) == 1 else w
+        w = self._labels.sign * self.stream_.coef
+        return np.asarray(w[0] if len(w) == 1 else w)
 
     @property
     def balanced_threshold_(self) -> float:
@@ -140,8 +145,8 @@ class PairwiseClassifier(ClassifierMixin, Face):
         For ``FixedThresholdClassifier(model, threshold=..., response_method="decision_function")``; ``predict`` cuts
         at 0, the more probable class. 0 until both classes have been scored. Two classes only.
         """
-        scores, codes, weight = self._state.recent.view()
-        if self._state.w.shape[0] > 1:
+        scores, codes, weight = self._recent.view()
+        if scores.shape[1] > 1:
             raise AttributeError("balanced_threshold_ is for two classes")
         if len(np.unique(codes)) < 2:
             return 0.0
@@ -166,14 +171,14 @@ class PairwiseClassifier(ClassifierMixin, Face):
                 self._declare(classes, first=first)
             return self
         labels = self._labels if known else self._labels_after(y, classes, first=first, whole=whole)
-        learner = self._start_learner(labels, rows.shape[1]) if first else self.learner_
-        batch = learner.check_batch(rows, labels.encode(y), weight)
+        stream = self._start(labels, rows.shape[1]) if first else self.stream_
+        batch = stream.check(rows, labels.encode(y), weight)
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
-            self._forget(learner)
-        self._labels, self.learner_ = labels, learner
-        if self.card.scheme == "offline":
-            learner.prepare(batch)
+            self._forget()
+        self._labels, self.stream_ = labels, stream
+        if self.needs_all_rows:
+            stream.start_with(batch)
         return self._learn_rows(batch, stacklevel=5)
 
     def _check_targets(self, y: Any) -> Array:
@@ -193,18 +198,17 @@ class PairwiseClassifier(ClassifierMixin, Face):
             raise ValueError(f"y must be one label, got {y!r}")
         target = self._check_targets([y])
         labels = self._labels_after(target, None, first=first, whole=False)
-        learner = self._start_learner(labels, row.shape[1]) if first else self.learner_
-        learner.check_room(1)
+        stream = self._start(labels, row.shape[1]) if first else self.stream_
+        stream.check_room(1)
         if first:
             self._remember_columns(x, row.shape[1])
-            self._forget(learner)
-        self._labels, self.learner_ = labels, learner
+            self._forget()
+        self._labels, self.stream_ = labels, stream
         return float(labels.encode(target)[0])
 
-    def _forget(self, learner: OnePass) -> None:
+    def _forget(self) -> None:
         """What belongs to the model before; a generator has now given its seed away."""
         self._declared = None
-        self.calibration_ = [(1.0, 0.0)] * len(learner.pairs.models)
         seed_of(self.random_state)
 
     def _declare(self, classes: Any, *, first: bool) -> None:
@@ -214,11 +218,15 @@ class PairwiseClassifier(ClassifierMixin, Face):
         else:
             learn_labels(self._labels, self._labels.classes[:0], classes, whole=False)
 
-    def _start_learner(self, labels: Labels, n_features: int) -> OnePass:
-        """A learner with its state made, so that parts that do not fit have raised."""
-        learner = self._make_learner(max(2, len(labels.classes)), next_seed(self.random_state))
-        learner.start(n_features)
-        return learner
+    def _start(self, labels: Labels, n_features: int) -> Stream:
+        """A stream with its state made, so that parts that do not fit have raised."""
+        stream = self._stream_of(labels, next_seed(self.random_state))
+        stream.start(n_features)
+        return stream
+
+    def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
+        assert labels is not None
+        return Stream(self._make_model(max(2, len(labels.classes)), seed), (Calibration(),))
 
     def _labels_after(self, y: Array, classes: Any, *, first: bool, whole: bool) -> Labels:
         """The labels known after a batch."""
@@ -229,36 +237,35 @@ class PairwiseClassifier(ClassifierMixin, Face):
         return learn_labels(None if first else self._labels, y, classes, self.pos_label, whole=whole)
 
     def _learn_rows(self, batch: Batch, *, stacklevel: int) -> Self:
-        """Learn valid rows; fit the calibration anew at the rows where it is due."""
-        at = 0
-        while at < len(batch):
-            seen = self.learner_.n_seen
-            end = at + next_calibration_row(seen) - seen
-            self.learner_.learn(batch if at == 0 and end >= len(batch) else batch[at:end])
-            if end <= len(batch):
-                self._fit_calibration()
-            at = end
-        self.learner_.warn_if_unstable(stacklevel)
+        """Learn valid rows."""
+        self.stream_.learn(batch)
+        self.stream_.warn_if_unstable(stacklevel)
         return self
 
-    def _fit_calibration(self) -> None:
-        scores, codes, weight = self._state.recent.view()
-        models = self.learner_.pairs.models
-        starts = self.calibration_ if self.n_seen_ > 1 else [None] * len(models)
-        self.calibration_ = [platt(scores[:, k], codes == model, weight, starts[k]) for k, model in enumerate(models)]
+    @property
+    def calibration_(self) -> list[tuple[float, float]]:
+        """(a, b) of each score s: a s + b is the log-odds of the class that it speaks for."""
+        fit = self._fit
+        return list(zip(fit.a.tolist(), fit.b.tolist(), strict=True))
+
+    @property
+    def _fit(self) -> Fit:
+        check_is_fitted(self)
+        assert self.stream_.state is not None
+        fit: Fit = self.stream_.state.observed[Calibration.name]
+        return fit
 
     def _decide(self, rows: Any) -> Array:
         if len(self._labels.classes) < 2:
             return np.zeros(rows.shape[0])
-        return self._calibrate(self.learner_.score_rows(rows))
+        return self._calibrate(self.stream_.score_rows(rows))
 
     def _calibrate(self, scores: Array) -> Array:
         """a s + b of each model; scores (n,), or (n, models)."""
-        if len(self.calibration_) > 1:
-            a, b = np.array(self.calibration_).T
+        a, b = self._fit.a, self._fit.b
+        if len(a) > 1:
             return np.asarray(a * scores + b)
-        ((a, b),) = self.calibration_
-        return np.asarray(self._labels.sign * (a * scores.reshape(len(scores)) + b))
+        return np.asarray(self._labels.sign * (a[0] * scores.reshape(len(scores)) + b[0]))
 
     def _for_positive(self, decisions: Array) -> Array:
         """What ``_decide`` says, for the positive class alone."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.typing import Array
+from pairloom.base.typing import Array
 
 LARGEST = {"float32": 1e15, "float64": 1e100}
 """Values beyond these overflow when squared and summed."""

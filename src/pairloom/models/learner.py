@@ -1,28 +1,33 @@
 """The parts put together: min_w sum_t sum_{j in B_t} p_j l(<w, phi(x_t) - phi(x_j)>; y_t, y_j) + Omega(w)."""
 
 from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
+from pairloom.base.batch import Batch, Scored
+from pairloom.base.clock import NEVER
+from pairloom.base.csr import is_sparse
+from pairloom.base.tree import cast
+from pairloom.base.typing import Array
 from pairloom.engines import fused, reference, sparse
-from pairloom.features import FeatureMap, Growing, RandomFourier
-from pairloom.features.sparse import is_sparse
-from pairloom.losses import Hinge, Loss, Residual, Square
+from pairloom.engines.base import Engine, learn_rows
+from pairloom.engines.state import State
+from pairloom.features import FeatureMap, RandomFourier
+from pairloom.losses import Loss, Residual, Square
 from pairloom.memory import Memory, MemoryState, Strata
-from pairloom.onepass import OnePass
-from pairloom.pairs import OppositeClass
-from pairloom.state import Batch, State, cast
+from pairloom.models.base import Mapped, Trouble, linear_scores
 from pairloom.steps import L2, Penalty
-from pairloom.typing import Array
 
 
-@dataclass(eq=False)
-class Learner(OnePass):
+@dataclass(frozen=True)
+class Learner(Mapped):
     """A model <w, phi(x)> learned from pairs, one example at a time, in one pass.
 
-    Each symbol of the objective is one part; a system of the literature is a choice of parts.
+    Each symbol of the objective is one part; a system of the literature is a choice of parts. A learner is a value: it
+    says how to learn, and a :class:`~pairloom.Stream` learns.
 
     Parameters
     ----------
@@ -35,23 +40,26 @@ class Learner(OnePass):
     average : the iterate that scores: "last" (the paper), "mean", or "poly" (forgets the start).
     dtype : of the mapped examples and the weights.
     seed : of all randomness; None takes a fresh one.
-    engine : "fused" (compiled; what "auto" takes) or "reference" (NumPy in float64, the specification).
+    engine : "fused" (compiled; what "auto" takes), "reference" (NumPy in float64, the specification), or an engine of
+        your own (:class:`~pairloom.engines.base.Engine`).
 
     If a part holds a rule on data ("median", "auto", scaling, landmarks), the first 1,024 rows are kept (more, if
     ``features.warm_rows`` says so); at rows 1, 4, 16, ..., 1024 the rules are fixed anew from all rows so far and these
     are learned again from the start. So at every moment the state is exactly one pass with the present rules, however
     the stream was cut into calls.
 
-    >>> from pairloom.features import Gaussian
+    >>> from pairloom import Gaussian, Stream
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(500, 2)), np.ones(500)
     >>> y[(X ** 2).sum(axis=1) > 2] = -1
-    >>> learner = Learner(features=RandomFourier(64, Gaussian("median")), seed=0).partial_fit(X, y)
-    >>> bool(learner.score(X[y > 0]).mean() > learner.score(X[y < 0]).mean())
+    >>> learner = Learner(features=RandomFourier(64, Gaussian("median")), seed=0)
+    >>> stream = Stream(learner).partial_fit(X, y)
+    >>> bool(stream.score(X[y > 0]).mean() > stream.score(X[y < 0]).mean())
     True
     """
 
-    takes_growing: ClassVar[bool] = True
+    engines: ClassVar[Mapping[str, Sequence[Engine]]] = {"reference": (reference,), "fused": (sparse, fused)}
+    large_products: ClassVar[bool] = False
 
     features: FeatureMap = field(default_factory=RandomFourier)
     loss: Loss = field(default_factory=Square)
@@ -67,18 +75,22 @@ class Learner(OnePass):
                 "have no classes: use a memory that mixes them, such as Latest('previous') or "
                 "Strata(by='joint', normalization='history')"
             )
-        if self.pairs.exact and not isinstance(self.loss, Square):
+        if self.pairs.exact and self.loss.name != "square":
             raise ValueError(f"{type(self.pairs).__name__} pairs ask for an exact difference: use loss=Square()")
-        if self.memory.weighting == "sum" and type(self.pairs) is not OppositeClass:
+        if self.memory.weighting == "sum" and not self.pairs.opposite:
             raise ValueError("normalization='sum' counts the rows of the other class: use pairs=OppositeClass()")
-        if isinstance(self.features, Growing) and not self.memory.holds_rows:
+        if self.features.grows and not self.memory.holds_rows:
             raise ValueError(
                 "where features grow, a memory must keep past rows, and cluster them by x, not phi(x): use "
                 "Strata(cluster_in='input') with representative='fifo' or 'reservoir', or another memory, such as "
                 f"Latest(); got {self.memory}"
             )
-        if self.step.sequential and not isinstance(self.loss, Hinge):
+        if self.step.sequential and self.loss.name != "hinge":
             raise ValueError(f"{type(self.step).__name__} steps end where the hinge loss does: use loss=Hinge()")
+
+    @property
+    def n_vectors(self) -> int:
+        return len(self.pairs.targets)
 
     @property
     def needs_data(self) -> bool:
@@ -89,20 +101,46 @@ class Learner(OnePass):
         """The loss as a function of the margins that the pairs have."""
         return Residual() if self.pairs.exact else self.loss
 
-    def check_room(self, n: int) -> None:
-        """Raise ValueError unless the memory can take ``n`` more rows."""
-        self.memory.check_room(None if self.state is None else self.state.memory, n)
-
-    def _initial(self, n_features: int, rows: Any) -> State:
-        state = super()._initial(n_features, rows)
+    def init(self, n_features: int, first: Batch | None) -> State:
+        state = self.begin(n_features, first, lambda phi, rows: self.start_memory(n_features, phi, rows))
         if self.memory.weighting == "sum":
             state.totals = np.zeros((len(state.w), 2))
-        if isinstance(self.features, Growing):
+        if self.features.grows:
             slots = state.memory.slots
-            slots.rows = np.zeros((len(slots.mass), n_features), self._work)
+            slots.rows = np.zeros((len(slots.mass), n_features), self.work)
         return state
 
-    def _start_memory(self, n_features: int, phi: Any, rows: Any) -> MemoryState:
+    def run(self, state: State, batch: Batch) -> Scored:
+        if self.features.grows:
+            grow(self, self.features, state)
+        scores = learn_rows(self, state, batch)
+        return Scored(state.t, scores, batch.y, batch.weight)
+
+    def coef(self, state: State) -> Array:
+        """The output iterate, one row per target of the pairs."""
+        return state.w if self.average == "last" else state.w_bar
+
+    def score(self, state: State, X: Any) -> Array:
+        """<w, phi(x)> of each row, with the output iterate."""
+        return linear_scores(self.features, state, self.coef(state), X)
+
+    def next_row(self, state: State) -> int:
+        """The last row that is learned with the features of the next one, or one before it."""
+        if not self.features.grows:
+            return NEVER
+        growing: Any = self.features
+        n_blocks = growing.n_blocks
+        rows = range(state.t + 1, 2 * state.t + 64)
+        return state.t + bisect_right(rows, n_blocks(state.t + 1), key=n_blocks)
+
+    def check_room(self, state: State | None, n: int) -> None:
+        self.memory.check_room(None if state is None else state.memory, n)
+
+    def trouble(self, state: State, told: float) -> Trouble | None:
+        return self.stable(state, told)
+
+    def start_memory(self, n_features: int, phi: Any, rows: Any) -> MemoryState:
+        """The memory before the first row, with rules fixed from the first rows."""
         by_input, dim = self.memory.space == "input", self.features.n_outputs(n_features)
         points = None
         if rows is not None and self.memory.needs_data:
@@ -111,34 +149,13 @@ class Learner(OnePass):
         u_dim = n_features if by_input else dim
         return self.memory.start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
 
-    def _run(self, batch: Batch) -> Array:
-        state = self.state
-        assert state is not None
-        if not isinstance(self.features, Growing):
-            return self._run_engine(state, batch)
-        scores, n_blocks = [], self.features.n_blocks
-        while len(batch):
-            now = n_blocks(state.t + 1)
-            grow(self, self.features, state, now)
-            rows = range(state.t + 1, state.t + 1 + len(batch))
-            n = bisect_right(rows, now, key=n_blocks)
-            scores.append(self._run_engine(state, batch[:n]))
-            batch = batch[n:]
-        return np.concatenate(scores)
 
-    def _run_engine(self, state: State, batch: Batch) -> Array:
-        faster = sparse if sparse.takes(self, state, batch) else fused
-        engine = reference if self.engine == "reference" else faster
-        scores: Array = engine.run(self, state, batch)
-        return scores
-
-
-def grow(learner: Learner, features: Growing, state: State, n_blocks: int) -> None:
-    """Bring all that lives in the feature space to ``n_blocks`` blocks of features; every score stays as it was."""
-    before = features.blocks_of(state.phi)
+def grow(learner: Learner, features: Any, state: State) -> None:
+    """Bring all that lives in the feature space to the features of the next row; every score stays as it was."""
+    before, n_blocks = features.blocks_of(state.phi), features.n_blocks(state.t + 1)
     if n_blocks == before:
         return
-    state.phi = learner._rounded(features.grow(cast(state.phi, learner._work, np.float64), n_blocks))
+    state.phi = learner.rounded(features.grow(cast(state.phi, np.float64), n_blocks))
     more = ((0, 0), (0, (n_blocks - before) * features.block))
     up = np.sqrt(n_blocks / before)
     state.w, state.w_bar = (np.pad((up * w).astype(w.dtype), more) for w in (state.w, state.w_bar))

@@ -1,11 +1,43 @@
-"""Compiled loops over CSR rows: the strata, and the dense arrays that are written at the end of a call."""
+"""Strata of CSR points: a row costs its stored entries for each stratum, not all columns.
+
+A centre moves by multiplying all of it and adding the row; here the factor is kept apart.
+"""
 
 import numpy as np
 
-from pairloom.compiled import compiled
-from pairloom.engines.sparse_kernels import FOLD
-from pairloom.memory.strata import center_step
-from pairloom.typing import Array
+from pairloom.base.compiled import compiled
+from pairloom.base.csr import FOLD
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
+
+
+@node
+class LazyCenters:
+    """c_j = factor_j c_hat[:, j], with ``squares`` ||c_j||^2; ``stale``: strata whose dense centres are out of date."""
+
+    c_hat: Array
+    factors: Array
+    squares: Array
+    stale: Array
+
+    @classmethod
+    def of(cls, centers: Rounded, used: Array, center: Array) -> "LazyCenters":
+        """The form of the centres in use, which lack ``center``, the point by which dense rows are centred."""
+        c_hat = np.zeros(centers.shape[::-1])
+        cap = len(centers) // len(used)
+        for j in (g * cap + k for g in range(len(used)) for k in range(used[g])):
+            c_hat[:, j] = centers[j] + center if center.size else centers[j]
+        squares = np.square(c_hat).sum(axis=0)
+        return cls(c_hat, np.ones(len(centers)), squares, np.zeros(len(centers), bool))
+
+
+@compiled
+def center_step(constant_step: float, weight: float, share: float) -> tuple[float, float]:
+    """How far a centre moves, and what a unit of squared distance adds to the scatter; constant_step 0 is the mean."""
+    if constant_step == 0:
+        return share, weight * (1.0 - share)
+    step = 1.0 - (1.0 - constant_step) ** weight
+    return step, (1.0 - constant_step) / (constant_step * (2.0 - constant_step)) * step * (2.0 - step)
 
 
 @compiled
@@ -103,27 +135,3 @@ def write_centers(centers: Array, center: Array, c_hat: Array, factors: Array, s
         for j in js:
             centers[j, c] = factors[j] * c_hat[c, j] - m
     stale[:] = False
-
-
-@compiled
-def write_points(points: Array, center: Array, columns: Array, values: Array, counts: Array, stale: Array) -> None:
-    """The dense points of the slots that are out of date, less m."""
-    for j in np.flatnonzero(stale):
-        if center.shape[0] > 0:
-            for c in range(points.shape[1]):
-                points[j, c] = -center[c]
-        else:
-            points[j, :] = 0.0
-        for e in range(counts[j]):
-            points[j, columns[j, e]] += values[j, e]
-    stale[:] = False
-
-
-@compiled
-def score_rows(data: Array, indices: Array, indptr: Array, w: Array, scores: Array) -> None:
-    """<w, z> for each row."""
-    for i in range(scores.shape[0]):
-        total = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            total += float(w[indices[e]]) * float(data[e])
-        scores[i] = total

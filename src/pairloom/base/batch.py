@@ -1,0 +1,56 @@
+"""Rows on their way to a model."""
+
+from typing import Any
+
+import numpy as np
+
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
+
+
+@node
+class Batch:
+    """Rows in order: x, the model's codes of the labels, weights above 0, and the query each row belongs to."""
+
+    X: Any
+    y: Array
+    weight: Array
+    query: Array
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, rows: slice | Array) -> "Batch":
+        return Batch(self.X[rows], self.y[rows], self.weight[rows], self.query[rows])
+
+    @classmethod
+    def join(cls, batches: "list[Batch]") -> "Batch":
+        """All rows of several batches."""
+        if len(batches) == 1:
+            return batches[0]
+        if any(hasattr(batch.X, "tocsr") for batch in batches):
+            from scipy.sparse import csr_array, vstack
+
+            X = vstack([csr_array(batch.X) for batch in batches], format="csr")
+        else:
+            X = np.concatenate([batch.X for batch in batches])
+        rest = (np.concatenate([getattr(b, name) for b in batches]) for name in ("y", "weight", "query"))
+        return cls(X, *rest)
+
+    def copy(self) -> "Batch":
+        """Rows that the caller cannot change."""
+        return Batch(self.X.copy(), self.y.copy(), self.weight.copy(), self.query.copy())
+
+
+@node
+class Scored:
+    """Scores of the newest rows, each given before its row was learned, with labels and weights.
+
+    ``scores`` (n, vectors) are those of the last n rows up to row ``end``. A model that has changed its mind about rows
+    it scored before may give their scores again.
+    """
+
+    end: int
+    scores: Array
+    labels: Array
+    weights: Array

@@ -1,0 +1,65 @@
+"""The clock: the numbers of the rows at which something happens besides learning.
+
+All are functions of the row number alone, so that it does not matter how a stream was cut into calls. A stream is cut
+at every such row, and nowhere else.
+"""
+
+import sys
+
+NEVER = sys.maxsize
+
+
+def next_multiple(t: int, of: int) -> int:
+    """The first multiple of ``of`` after row t."""
+    return of * (t // of + 1)
+
+
+def next_replay(t: int, last: int) -> int:
+    """The first of the rows 1, 4, 16, ..., ``last`` after row t: rules on data are fixed anew.
+
+    >>> next_replay(0, 1024), next_replay(5, 1024), next_replay(1000, 1500)
+    (1, 16, 1024)
+    """
+    replay = 1
+    while replay <= t:
+        replay *= 4
+    return min(replay, last)
+
+
+def next_calibration(t: int) -> int:
+    """The first row after row t at which the calibration is fitted anew.
+
+    These rows are an eighth of the stream so far apart, at most 2,048. Powers of two, at which rules on data are fixed,
+    are among them.
+
+    >>> next_calibration(3), next_calibration(64), next_calibration(1_000_000)
+    (4, 72, 1001472)
+    """
+    apart = min(2048, max(1, 1 << ((t + 1).bit_length() - 4))) if t >= 8 else 1
+    return apart * -(-(t + 1) // apart)
+
+
+def next_solution(t: int) -> int:
+    """The first row after row t at which a path of exact minimisers is solved for: two in every doubling.
+
+    >>> next_solution(3), next_solution(64), next_solution(1000)
+    (4, 96, 1024)
+    """
+    if t < 4:
+        return t + 1
+    half = 1 << (t.bit_length() - 2)
+    return half * (t // half + 1)
+
+
+def next_evaluation(t: int) -> int:
+    """The first row after row t at which a race looks at scores: 16, 32, 64, and multiples of 128.
+
+    >>> next_evaluation(3), next_evaluation(64), next_evaluation(1000)
+    (16, 128, 1024)
+    """
+    return next((row for row in (16, 32, 64) if row > t), next_multiple(t, 128))
+
+
+def mixes_at(t: int, settled: int) -> bool:
+    """Whether a race changes its mixture at row t, an evaluation: only where log-odds are fitted anew."""
+    return t.bit_count() == 1 or (t % 512 == 0 and t < settled and next_calibration(t - 1) == t)

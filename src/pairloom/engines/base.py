@@ -1,0 +1,105 @@
+"""How a model is computed: what an engine is, and which one learns which rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal, Protocol
+
+from pairloom.base.batch import Batch
+from pairloom.base.checks import check_choice
+from pairloom.base.typing import Array
+from pairloom.features import FeatureMap
+from pairloom.losses import Loss
+from pairloom.memory import Memory
+from pairloom.pairs import Pairs
+from pairloom.steps import Average, Penalty, Schedule
+
+EngineName = Literal["auto", "fused", "reference"]
+
+
+class Parts(Protocol):
+    """What an engine is told of a learner: its parts."""
+
+    @property
+    def features(self) -> FeatureMap: ...
+    @property
+    def pairs(self) -> Pairs: ...
+    @property
+    def pair_loss(self) -> Loss: ...
+    @property
+    def memory(self) -> Memory: ...
+    @property
+    def step(self) -> Schedule: ...
+    @property
+    def penalty(self) -> Penalty: ...
+    @property
+    def average(self) -> Average: ...
+
+
+class Engine(Protocol):
+    """A way to learn rows. All engines of a model give the same iterates, up to rounding.
+
+    ``double``: the arrays that learning changes are float64, whatever the model's dtype. ``any_part``: parts need no
+    compiled form.
+    """
+
+    @property
+    def double(self) -> bool: ...
+    @property
+    def any_part(self) -> bool: ...
+
+    def takes(self, parts: Any, state: Any, batch: Batch) -> bool:
+        """Whether these rows, after those that the state has learned, are for this engine."""
+
+    def run(self, parts: Any, state: Any, batch: Batch) -> Array:
+        """Learn rows in order; return each row's scores (n, targets) by the weights before they learned the row."""
+
+
+class Engined(Protocol):
+    """A model that has engines: those of each name, in the order in which they are asked."""
+
+    @property
+    def engine(self) -> EngineName | Engine: ...
+    @property
+    def engines(self) -> Mapping[str, Sequence[Engine]]: ...
+
+
+def candidates(model: Engined) -> Sequence[Engine]:
+    """The engines that a model may use: those of the name that it gives, or the one it was given."""
+    if not isinstance(model.engine, str):
+        return (model.engine,)
+    return model.engines["fused" if model.engine == "auto" else model.engine]
+
+
+def learn_rows(model: Engined, state: Any, batch: Batch) -> Array:
+    """Learn rows with the first engine that takes them."""
+    for engine in candidates(model):
+        if engine.takes(model, state, batch):
+            return engine.run(model, state, batch)
+    raise ValueError(f"{model.engine!r} does not take these rows")
+
+
+def check_engine(model: Engined) -> None:
+    """Raise ValueError unless there is such an engine, and it knows all parts."""
+    if isinstance(model.engine, str) or not hasattr(model.engine, "run"):
+        check_choice("engine", model.engine, EngineName)
+    if not all(engine.any_part for engine in candidates(model)):
+        refuse_uncompiled(model)
+
+
+def refuse_uncompiled(parts: Any) -> None:
+    """Raise ValueError if any of a dataclass of parts is one that compiled engines do not know."""
+    for f in fields(parts):
+        part = getattr(parts, f.name, None)
+        if not getattr(part, "is_compiled", True):
+            raise ValueError(
+                f"{f.name}={part!r} has no compiled form: use engine='reference', which takes any part"
+                + (", or give the loss one (Loss.scalars)" if isinstance(part, Loss) else "")
+            )
+        if f.name == "rule":
+            refuse_uncompiled(part)
+
+
+def works_in(model: Any) -> str:
+    """The dtype of the arrays that learning changes."""
+    double = any(engine.double for engine in candidates(model))
+    return "float64" if double else model.dtype

@@ -1,0 +1,33 @@
+"""Area under the curve: the share of pairs of two classes that scores put in order."""
+
+import numpy as np
+from scipy.stats import rankdata
+
+from pairloom.base.typing import Array
+
+
+def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:
+    """Share of the pairs, by weight, that each column of ``scores`` puts in order; ties count half.
+
+    >>> weighted_auc(np.array([[3.0], [2.0], [2.0], [1.0]]), np.array([True, True, False, False]), np.ones(4))
+    array([0.875])
+    """
+    lowest, highest = (rankdata(scores, method=method, axis=0).astype(int) for method in ("min", "max"))
+    order = scores.argsort(axis=0)
+    negative = np.where(positive, 0.0, weights)
+    below = np.zeros((len(scores) + 1, scores.shape[1]))
+    np.cumsum(negative[order], axis=0, out=below[1:])
+    share = 0.5 * (np.take_along_axis(below, lowest - 1, axis=0) + np.take_along_axis(below, highest, axis=0))
+    own = np.where(positive, weights, 0.0)
+    return np.asarray((own @ share) / (own.sum() * negative.sum()))
+
+
+def mean_auc(scores: Array, labels: Array, weights: Array, targets: Array) -> Array:
+    """``weighted_auc`` of scores (rows, models, targets): of each model, the mean over targets against the rest.
+
+    NaN until rows of a target and of its rest are there.
+    """
+    seen = [k for k, target in enumerate(targets) if 0 < (labels == target).sum() < len(labels)]
+    if not seen:
+        return np.full(scores.shape[1], np.nan)
+    return np.asarray(np.mean([weighted_auc(scores[:, :, k], labels == targets[k], weights) for k in seen], axis=0))

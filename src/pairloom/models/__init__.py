@@ -1,0 +1,1 @@
+"""What learns: frozen values with ``init``, ``run`` and ``score``."""

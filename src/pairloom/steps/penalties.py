@@ -1,0 +1,121 @@
+"""Omega: how the weights shrink."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from pairloom.base.checks import check_choice, check_number
+from pairloom.base.typing import Array
+from pairloom.steps.averaging import constant
+
+Form = Literal["explicit", "proximal"]
+
+
+@dataclass(frozen=True)
+class Penalty(ABC):
+    """Omega: what a step does to w besides following the gradient.
+
+    w <- project(soft(keep * w - rate * gradient, threshold)), where soft(u, s) = sign(u) max(0, |u| - s) and the
+    projection is onto the ball ||w|| <= bound.
+    """
+
+    only_shrinks: ClassVar[bool] = False
+    """Whether all that happens is w <- keep * w - rate * gradient."""
+
+    @property
+    def bound(self) -> float:
+        """Largest norm of w."""
+        return np.inf
+
+    @abstractmethod
+    def at(self, eta: Array) -> tuple[Array, Array, Array]:
+        """(keep, rate, threshold) for steps ``eta``."""
+
+    # Not abstract: most penalties take any step.
+    def check(self, eta: float) -> None:  # noqa: B027
+        """Raise unless steps up to ``eta`` are possible."""
+
+
+@dataclass(frozen=True)
+class L2(Penalty):
+    """(alpha / 2) ||w||^2.
+
+    ``explicit``: keep = 1 - eta alpha, rate = eta, which needs eta alpha < 1.
+    ``proximal``: keep = 1 / (1 + eta alpha), rate = eta keep.
+
+    >>> L2(0.5).at(np.array([0.1]))[0]
+    array([0.95])
+    """
+
+    only_shrinks = True
+
+    alpha: float = 0.0
+    form: Form = "explicit"
+
+    def __post_init__(self) -> None:
+        check_number("alpha", self.alpha, 0)
+        check_choice("l2", self.form, Form)
+
+    def at(self, eta: Array) -> tuple[Array, Array, Array]:
+        if self.form == "explicit":
+            return 1.0 - eta * self.alpha, eta, constant(eta, 0.0)
+        return ElasticNet(self.alpha).at(eta)
+
+    def check(self, eta: float) -> None:
+        if self.form == "explicit" and eta * self.alpha >= 1:
+            raise ValueError(
+                f"an explicit L2 step needs eta * alpha < 1, got {eta * self.alpha:g}: "
+                "lower eta or alpha, or use l2='proximal'"
+            )
+
+
+@dataclass(frozen=True)
+class ElasticNet(Penalty):
+    """(alpha / 2) ||w||^2 + l1 ||w||_1, by its proximal step: exact zeros in w.
+
+    >>> ElasticNet(0.0, l1=1.0).at(np.array([0.1]))[2]
+    array([0.1])
+    """
+
+    alpha: float = 0.0
+    l1: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_number("alpha", self.alpha, 0)
+        check_number("l1", self.l1, 0)
+
+    def at(self, eta: Array) -> tuple[Array, Array, Array]:
+        keep = 1.0 / (1.0 + eta * self.alpha)
+        return keep, eta * keep, eta * self.l1 * keep
+
+
+@dataclass(frozen=True)
+class Ball(Penalty):
+    """The constraint ||w|| <= radius: after each step w <- w min(1, radius / ||w||)."""
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("radius", self.radius, 0, open_low=True)
+
+    @property
+    def bound(self) -> float:
+        return self.radius
+
+    def at(self, eta: Array) -> tuple[Array, Array, Array]:
+        return constant(eta, 1.0), eta, constant(eta, 0.0)
+
+
+def l2_or_ball(alpha: float, radius: float | None) -> Penalty:
+    """The penalty of a system that shrinks w or keeps it in a ball.
+
+    >>> l2_or_ball(0.1, None), l2_or_ball(0.0, 2.0)
+    (L2(alpha=0.1, form='explicit'), Ball(radius=2.0))
+    """
+    if radius is None:
+        return L2(alpha)
+    if alpha != 0:
+        raise ValueError(f"alpha shrinks w and radius bounds it: set one of them; got alpha={alpha}, radius={radius}")
+    return Ball(radius)

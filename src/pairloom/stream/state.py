@@ -1,0 +1,43 @@
+"""All that a stream of rows has changed, as one tree."""
+
+from dataclasses import field
+from typing import Any
+
+from pairloom.base.batch import Batch
+from pairloom.base.tree import node
+
+
+@node
+class Kept:
+    """The first rows of the stream, while rules on data are not yet settled."""
+
+    batches: list[Batch] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, batch: Batch) -> None:
+        """Keep more rows."""
+        self.batches.append(batch.copy())
+        self.count += len(batch)
+
+    def all(self) -> Batch:
+        """The rows, joined for good."""
+        self.batches = [Batch.join(self.batches)]
+        return self.batches[0]
+
+    def canonical(self) -> "Kept":
+        """The same rows, however they came."""
+        return Kept([Batch.join(self.batches)] if self.batches else [], self.count)
+
+
+@node
+class StreamState:
+    """After ``t`` rows: what the model has learned, the first rows while they are kept, and what observers have seen.
+
+    Copy it, store it, and learning goes on as if nothing had happened.
+    """
+
+    t: int
+    n_features: int
+    learned: Any
+    kept: Kept | None
+    observed: dict[str, Any]
