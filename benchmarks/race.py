@@ -86,7 +86,7 @@ def along_the_stream(X: np.ndarray, y: np.ndarray, split: int, size: int | None,
         total += took
         micros = took / (end - start) * 1e6
         table.add_row(f"{start:,} to {end:,}", f"{micros:.1f}", f"{base * 1e6:.1f}", f"{micros / base / 1e6:.2f}")
-    D = max(entrant.candidate.features.n_outputs(X.shape[1]) for entrant in model.learner_.track.entrants)
+    D = max(entrant.candidate.features.n_outputs(X.shape[1]) for entrant in model.stream_.learned.entrants)
     learn, score = scikit_learn(D, X)
     equal = seconds(learn, X[:split], y[:split])
     table.add_section()
@@ -131,7 +131,7 @@ def budgets(X: np.ndarray, y: np.ndarray, split: int) -> Iterator[list[str]]:
         model.partial_fit(X[:20_000], y[:20_000])
         took = seconds(model.partial_fit, X[20_000:split], y[20_000:split])
         auc = roc_auc_score(y[split:], model.decision_function(X[split:]))
-        spent = sum(entrant.microseconds for entrant in model.learner_.track.entrants)
+        spent = sum(entrant.microseconds for entrant in model.stream_.learned.entrants)
         yield [
             f"{limit:g}", f"{size:,}", f"{spent:.1f}", f"{took / (split - 20_000) * 1e6:.1f}", f"{auc:.4f}",
             f"{model.nbytes_ / 1e6:.1f}", "; ".join(model.mixture_),

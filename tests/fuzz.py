@@ -93,7 +93,7 @@ def attack(seed):
             (model.fit if whole else model.partial_fit)(X, y, sample_weight=weight)
         except ValueError:
             assert snapshot(model) == before, f"seed {seed}: a call that raised changed {model!r}"
-    if not hasattr(model, "learner_") and not isinstance(model, pl.Learner):
+    if not hasattr(model, "stream_") and not isinstance(model, pl.Learner):
         return
     X = any_rows(rng, 5, d)
     scores = model.score(X) if isinstance(model, pl.Learner) else model.predict(X)
@@ -102,6 +102,6 @@ def attack(seed):
 
 def snapshot(model):
     """What a call that raises must leave alone."""
-    learner = getattr(model, "learner_", model if isinstance(model, pl.Learner) else None)
+    learner = getattr(model, "stream_", model if isinstance(model, pl.Learner) else None)
     state = getattr(learner, "state", None)
     return None if state is None else (learner.n_seen, state.w.tobytes(), state.tally.tobytes())

@@ -8,8 +8,8 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 
 import pairloom
-from pairloom.estimators.base import Face
 from pairloom.base.batch import Batch
+from pairloom.estimators.base import StreamEstimator
 from pairloom.stream.state import Kept
 
 
@@ -18,7 +18,7 @@ def classes():
     found = {}
     for module in pkgutil.walk_packages(pairloom.__path__, "pairloom."):
         for name, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(kind, Face) and not inspect.isabstract(kind) and kind.__module__ == module.name:
+            if issubclass(kind, StreamEstimator) and not inspect.isabstract(kind) and kind.__module__ == module.name:
                 found[name] = kind
     return found
 
@@ -62,7 +62,7 @@ def assert_same(a, b, where="model"):
             assert_same(one, other, f"{where}[{k}]")
     elif hasattr(a, "indptr"):
         assert (a != b).nnz == 0, where
-    elif is_dataclass(a) or isinstance(a, Face):
+    elif is_dataclass(a) or isinstance(a, StreamEstimator):
         state = [x.__getstate__() if hasattr(type(x), "__getstate__") else vars(x) for x in (a, b)]
         if is_dataclass(a) and not isinstance(state[0], dict):
             state = [{f.name: getattr(x, f.name) for f in fields(x)} for x in (a, b)]

@@ -23,9 +23,9 @@ def frozen(model):
 def assert_same(a, b):
     np.testing.assert_array_equal(a.coef_, b.coef_)
     assert a.calibration_ == b.calibration_
-    np.testing.assert_array_equal(a.learner_.state.tally, b.learner_.state.tally)
-    np.testing.assert_array_equal(a.learner_.state.recent.scores, b.learner_.state.recent.scores)
-    np.testing.assert_array_equal(a.learner_.state.memory.centers, b.learner_.state.memory.centers)
-    np.testing.assert_array_equal(a.learner_.state.memory.slots.points, b.learner_.state.memory.slots.points)
+    np.testing.assert_array_equal(a.stream_.learned.tally, b.stream_.learned.tally)
+    np.testing.assert_array_equal(a.stream_.state.observed["recent"].scores, b.stream_.state.observed["recent"].scores)
+    np.testing.assert_array_equal(a.stream_.learned.memory.centers, b.stream_.learned.memory.centers)
+    np.testing.assert_array_equal(a.stream_.learned.memory.slots.points, b.stream_.learned.memory.slots.points)
     assert a.classes_.tolist() == b.classes_.tolist()
-    assert a.learner_.state.rng.bit_generator.state == b.learner_.state.rng.bit_generator.state
+    assert a.stream_.learned.rng.bit_generator.state == b.stream_.learned.rng.bit_generator.state

@@ -10,9 +10,9 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import roc_auc_score
 
 from pairloom import Gaussian, RandomFourier, StabilityWarning
-from pairloom.losses import LOSSES, Square
 from pairloom.base.randomness import generator
 from pairloom.engines.state import CUT, PAIRS
+from pairloom.losses import LOSSES, Square
 from pairloom.systems import AdaDSG
 from pairloom.systems.adadsg import Stage, descend, stages
 from tests.conftest import STREAMS, make_stream
@@ -124,7 +124,7 @@ def test_compiled_agrees_with_the_specification(kind, features, loss, classes):
     }  # fmt: skip
     spec, fast = (AdaDSG(engine=engine, **parameters).fit(X, y, weight) for engine in ("reference", "fused"))
     np.testing.assert_allclose(fast.coef_, spec.coef_, rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose(fast.learner_.state.tally, spec.learner_.state.tally, rtol=1e-10)
+    np.testing.assert_allclose(fast.stream_.learned.tally, spec.stream_.learned.tally, rtol=1e-10)
     np.testing.assert_allclose(fast.decision_function(X), spec.decision_function(X), rtol=1e-8)
 
 
@@ -139,7 +139,7 @@ def test_csr_rows_agree_with_dense_rows(engine, features, container, l1):
     dense, sparse = (AdaDSG(**parameters).fit(rows, y) for rows in (X, container(X)))
     np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(sparse.decision_function(container(X)), dense.decision_function(X), rtol=1e-7, atol=1e-9)
-    assert sparse.learner_.state.lazy is None
+    assert sparse.stream_.learned.lazy is None
 
 
 def test_three_classes_are_three_models_against_the_rest():
@@ -184,7 +184,7 @@ def test_it_needs_all_rows():
 def test_one_class_has_no_pairs():
     model = AdaDSG().fit([[1.0, 2.0], [3.0, 4.0]], ["a", "a"])
     assert not model.coef_.any()
-    assert model.learner_.state.tally[PAIRS] == 0
+    assert model.stream_.learned.tally[PAIRS] == 0
     assert model.predict([[5.0, 6.0]]) == "a"
 
 
@@ -193,7 +193,7 @@ def test_too_long_a_step_is_cut(engine):
     X, y = make_stream("random", 200, 4)
     with pytest.warns(StabilityWarning, match="eta=5 is too long"):
         model = AdaDSG(eta=5.0, random_state=0, engine=engine).fit(X, y)
-    assert model.learner_.state.tally[CUT] > 0
+    assert model.stream_.learned.tally[CUT] > 0
     assert np.isfinite(model.coef_).all()
 
 

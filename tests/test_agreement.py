@@ -35,10 +35,10 @@ from pairloom import (
     Whitened,
     WholeHistory,
 )
-from pairloom.losses import LOSSES
-from pairloom.memory.strata import StrataState
 from pairloom.engines.state import LOSS, SKIPPED, STEPS
 from pairloom.engines.state import PAIRS as N_PAIRS
+from pairloom.losses import LOSSES
+from pairloom.memory.strata import StrataState
 from pairloom.steps import Constant, PassiveAggressive, Polynomial, Sqrt
 from tests.conftest import STREAMS, make_stream
 from tests.covering import covering_array, random_config
@@ -186,7 +186,7 @@ def assert_agree(config, dtype, n=300):
     # Not the number of cut steps: the cut is continuous, and a loss of rounding errors only may or may not count.
     np.testing.assert_array_equal(ours.tally[[STEPS, N_PAIRS, SKIPPED]], truth.tally[[STEPS, N_PAIRS, SKIPPED]])
     assert close(ours.w, truth.w, tol)
-    assert close(ours.w_bar if config["average"] != "last" else ours.w, learner_output(config, truth), tol)
+    assert close(ours.w_bar if config["average"] != "last" else ours.w, stream_output(config, truth), tol)
     assert close(ours.memory.slots.points, truth.memory.slots.points, tol)
     assert close(ours.recent.scores, truth.recent.scores, tol)
     assert ours.tally[LOSS] == pytest.approx(truth.tally[LOSS], rel=tol)
@@ -196,7 +196,7 @@ def assert_agree(config, dtype, n=300):
         assert close(ours.memory.scatter, truth.memory.scatter, 10 * tol)
 
 
-def learner_output(config, state):
+def stream_output(config, state):
     return state.w if config["average"] == "last" else state.w_bar
 
 

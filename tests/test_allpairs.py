@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from pairloom import ClassDifference, Identity, Learner, OppositeClass, StabilityWarning, Strata
+from pairloom.engines.state import CUT, LOSS, STEPS
 from pairloom.losses import LOSSES
 from pairloom.models.moments import Moments
 from pairloom.models.rule import Row
-from pairloom.engines.state import CUT, LOSS, STEPS
 from pairloom.steps import Polynomial
 from pairloom.systems import AllPairs
 from tests.conftest import STREAMS, make_stream
@@ -85,7 +85,7 @@ def test_moments_and_history_agree(pairs, n_classes):
     assert np.abs(ours.coef_ - rows.coef_).max() <= 1e-12 * np.abs(rows.coef_).max()
     assert ours.n_pairs_ == rows.n_pairs_
     # The square loss of the history has no factor 1/2.
-    tally, truth = ours.learner_.state.tally, rows.learner_.state.tally
+    tally, truth = ours.stream_.learned.tally, rows.stream_.learned.tally
     assert tally[LOSS] == pytest.approx(truth[LOSS] / 2, rel=1e-12)
     if pairs == "all":
         assert tally[STEPS] == truth[STEPS]
@@ -157,7 +157,7 @@ def test_chunks_and_single_rows_give_the_same_bits(parameters):
     for i in range(300):
         rows.learn_one(X[i], y[i], sample_weight=weight[i])
     for other in (chunks, rows):
-        assert pickle.dumps(other.learner_.state) == pickle.dumps(whole.learner_.state)
+        assert pickle.dumps(other.stream_.learned) == pickle.dumps(whole.stream_.learned)
 
 
 @pytest.mark.parametrize("form", ["moments", "history"])
@@ -203,7 +203,7 @@ def test_which_form_goes_with_which_loss():
     ):
         model = AllPairs(**parameters).fit(X, y)
         assert model.card.memory == memory
-        assert hasattr(model.learner_, "rule") == (memory == "bounded")
+        assert hasattr(model.stream_, "rule") == (memory == "bounded")
     for wrong, message in (
         ({"loss": "hinge"}, "pairs='all' and form='moments' need loss='square'"),
         ({"loss": "hinge", "pairs": "opposite", "form": "moments"}, "use pairs='opposite' and form='history'"),
@@ -233,5 +233,5 @@ def test_too_many_features_are_refused_and_leave_nothing_behind():
         model.fit(X, y)
     with pytest.raises(ValueError, match="enough for D=18"):
         model.learn_one(X[0], y[0])
-    assert not hasattr(model, "learner_")
+    assert not hasattr(model, "stream_")
     assert not hasattr(model, "n_features_in_")

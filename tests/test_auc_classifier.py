@@ -149,7 +149,7 @@ def test_the_picture_has_one_coloured_line_for_each_of_the_mixture(fitted):
 def test_pairs_and_losses_are_those_of_the_stream(fitted):
     _, y = make_stream("random", 2100, 4)
     assert fitted.n_pairs_ == (y > 0).sum() * (y < 0).sum()
-    scores, codes, _ = fitted.learner_.state.recent.view()
+    scores, codes, _ = fitted.stream_.state.observed["recent"].view()
     assert len(codes) == 2048
     assert fitted.loss_ == pytest.approx(1 - roc_auc_score(codes, scores[:, 0]))
     with pytest.raises(AttributeError, match="mixture"):
@@ -201,7 +201,7 @@ def test_pins_race_too(pins):
     one = model(**pins).fit(X[:1200], y[:1200])
     assert_sensible(one, X)
     assert roc_auc_score(y[1200:], one.decision_function(X[1200:])) > (0.9 if pins.get("n_components") != 1 else 0.4)
-    for entrant in one.learner_.track.entrants:
+    for entrant in one.stream_.learned.entrants:
         if "n_components" in pins and entrant.candidate.factor:
             assert entrant.candidate.features.n_outputs(4) <= pins["n_components"] + 1
         if pins.get("loss") == "hinge":
@@ -217,7 +217,7 @@ def test_a_small_budget_gives_smaller_spaces_and_no_twins():
     for budget, rank in product((Budget(), fast, small), (8, 16)):
         one = model(portfolio=replace(large, scout_rank=rank), budget=budget).fit(X, y)
         assert_sensible(one, X)
-        candidates = [e.candidate for e in one.learner_.track.entrants]
+        candidates = [e.candidate for e in one.stream_.learned.entrants]
         sizes[budget] = max(c.features.n_outputs(4) for c in candidates)
         names = {c.name for c in candidates}
         assert len(names) == len(candidates)
@@ -230,8 +230,8 @@ def test_landmarks_need_not_be_a_power_of_two():
     X, y = make_stream("random", 2300, 4)
     one = model(portfolio=replace(SMALL, n_landmarks=(60, 1100))).fit(X, y)
     assert_sensible(one, X)
-    assert any("nystroem 1100" in e.candidate.name for e in one.learner_.track.entrants)
-    assert one.learner_.track.evaluated == 2304 - 128
+    assert any("nystroem 1100" in e.candidate.name for e in one.stream_.learned.entrants)
+    assert one.stream_.learned.evaluated == 2304 - 128
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from pairloom import L2, Grid, PassiveAggressive, StabilityWarning
+from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, WORST
 from pairloom.losses import LOSSES
 from pairloom.memory.strata import StrataState
-from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, WORST
 from tests.conftest import make_stream
 from tests.covering import covering_array, random_config
 from tests.test_agreement import (

@@ -56,7 +56,7 @@ def test_engines_agree(make, kind, n_classes, weighted):
             for rows in (X, sp.csr_array(X)):
                 model = make(tuned=tuned, dtype=dtype).fit(rows, y, weight)
                 close(model.coef_, truth.coef_, tol)
-                close(model.learner_.score(rows), truth.learner_.score(X), tol)
+                close(model.stream_.score(rows), truth.stream_.score(X), tol)
                 assert model.n_pairs_ == truth.n_pairs_
                 assert model.loss_ == pytest.approx(truth.loss_, rel=tol)
 
@@ -74,7 +74,7 @@ def test_the_cut_of_the_stream_changes_no_bit(make, tuned, container):
         rows.learn_one(X[i], y[i], weight[i])
     for model in (pieces, rows):
         np.testing.assert_array_equal(model.coef_, whole.coef_)
-        np.testing.assert_array_equal(model.learner_.state.totals, whole.learner_.state.totals)
+        np.testing.assert_array_equal(model.stream_.learned.totals, whole.stream_.learned.totals)
         np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
 
 
@@ -83,7 +83,7 @@ def test_no_row_knows_of_later_ones(make):
     X, y, _ = rows_of("random", 2)
     other = X.copy(), y.copy()
     other[0][80:], other[1][80:] = -X[80:], -y[80:]
-    learner = make(average="last").fit(X, y).learner_
+    learner = make(average="last").fit(X, y).stream_
     one, two = (replace(learner).partial_fit(*rows).state.recent.scores for rows in ((X, y), other))
     np.testing.assert_array_equal(one[:80], two[:80])
     assert not one[:2].any()  # no pair before the second row

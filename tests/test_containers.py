@@ -68,7 +68,7 @@ def test_sparse_rows_give_the_model_of_dense_ones(make, container):
     X[np.abs(X) < 0.7] = 0
     dense, thin = make().fit(X, y), make().fit(container(X), y)
     np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-4 * np.abs(dense.coef_).max())
-    one, other = thin.learner_.score(X), dense.learner_.score(X)
+    one, other = thin.stream_.score(X), dense.stream_.score(X)
     np.testing.assert_allclose(one, other, atol=1e-4 * np.abs(other).max())
 
 

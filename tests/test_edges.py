@@ -8,8 +8,8 @@ import pytest
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 
 from pairloom import AUCClassifier, Learner, PairwiseRanker, PairwiseRegressor
-from pairloom.systems import FPOGD, KOIL, OAM, ExactAUC, SparseKernelAUC
 from pairloom.estimators.transformer import FeatureTransformer
+from pairloom.systems import FPOGD, KOIL, OAM, ExactAUC, SparseKernelAUC
 from tests.conftest import make_stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
@@ -164,7 +164,7 @@ def test_differences_of_labels_are_exact_whatever_their_unit(unit):
 
 def test_a_basis_of_nothing_scores_nothing():
     model = SparseKernelAUC(random_state=0).fit(np.zeros((5, 2)), np.ones(5))
-    assert model.learner_.score(np.ones((3, 2))).tolist() == [0.0, 0.0, 0.0]
+    assert model.stream_.score(np.ones((3, 2))).tolist() == [0.0, 0.0, 0.0]
     for weight in (1e-100, 1e100):
         X, y = make_stream("random", 60, 3)
         heavy = SparseKernelAUC(random_state=0).fit(X, y, sample_weight=np.full(60, weight))

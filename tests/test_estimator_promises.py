@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from pairloom import Latest, Strata, Window
+from pairloom.base.tree import nbytes
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor
 from pairloom.memory import Reservoir
-from pairloom.base.tree import nbytes
 from tests.conftest import STREAMS, make_stream
 
 VARIANTS = {
@@ -51,12 +51,14 @@ def frozen(model):
 
 def assert_same(a, b):
     np.testing.assert_array_equal(a.coef_, b.coef_)
-    np.testing.assert_array_equal(a.learner_.state.tally, b.learner_.state.tally)
+    np.testing.assert_array_equal(a.stream_.learned.tally, b.stream_.learned.tally)
     for part in ("scores", "labels", "weights"):
-        np.testing.assert_array_equal(getattr(a.learner_.state.recent, part), getattr(b.learner_.state.recent, part))
-    np.testing.assert_array_equal(a.learner_.state.memory.slots.points, b.learner_.state.memory.slots.points)
-    np.testing.assert_array_equal(a.learner_.state.memory.slots.queries, b.learner_.state.memory.slots.queries)
-    assert a.learner_.state.rng.bit_generator.state == b.learner_.state.rng.bit_generator.state
+        np.testing.assert_array_equal(
+            getattr(a.stream_.state.observed["recent"], part), getattr(b.stream_.state.observed["recent"], part)
+        )
+    np.testing.assert_array_equal(a.stream_.learned.memory.slots.points, b.stream_.learned.memory.slots.points)
+    np.testing.assert_array_equal(a.stream_.learned.memory.slots.queries, b.stream_.learned.memory.slots.queries)
+    assert a.stream_.learned.rng.bit_generator.state == b.stream_.learned.rng.bit_generator.state
 
 
 # 1. Any chunking gives the same model, bit for bit.
@@ -127,7 +129,7 @@ def test_2_rows_of_weight_0_are_skipped_exactly(make):
     a.partial_fit(X, y, np.zeros(len(y))).learn_one(X[0], y[0], 0)
     assert frozen(a) == before
     unborn = make().partial_fit(X, y, np.zeros(len(y))).learn_one(X[0], y[0], 0.0)
-    assert not hasattr(unborn, "learner_")
+    assert not hasattr(unborn, "stream_")
     late = make(random_state=np.random.default_rng(0)).learn_one(X[0], y[0], 0).fit(X, y)
     assert_same(late, make(random_state=np.random.default_rng(0)).fit(X, y))
     with pytest.raises(ValueError, match="all sample weights are zero"):
@@ -267,9 +269,9 @@ def test_5_bytes_are_the_formula_and_flat():
     # Points, weights and average, frequencies with their offset and scaling, in float32; ...
     single = 4 * (size * D + 2 * D + d * D // 2 + D // 2 + 3 * d)
     # ... labels, queries and mass, recent scores, labels and weights, the tally, the width, the row count.
-    double = 8 * (3 * size + 3 * 4096 + len(model.learner_.state.tally) + 1 + 1)
+    double = 8 * (3 * size + 3 * 4096 + len(model.stream_.learned.tally) + 1 + 1)
     assert sizes[1] == sizes[-1] == single + double
-    assert nbytes(model.learner_.state) == sizes[-1]
+    assert nbytes(model.stream_.learned) == sizes[-1]
     assert len(frozen(model)) < sizes[-1] + 10_000
 
 

@@ -28,9 +28,9 @@ from pairloom import (
     Strata,
     Window,
 )
+from pairloom.base.randomness import generator
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor, concordance
 from pairloom.memory import Reservoir
-from pairloom.base.randomness import generator
 from tests.conftest import make_stream
 
 BOTH = pytest.mark.parametrize("make", [PairwiseRanker, PairwiseRegressor])
@@ -280,11 +280,11 @@ def test_the_intercept_is_the_mean_of_what_scores_left_over():
     X, y = load_diabetes(return_X_y=True)
     weight = np.linspace(0.5, 2, len(y))
     model = PairwiseRegressor(random_state=0).fit(X, y, sample_weight=weight)
-    scores, labels, kept = model.learner_.state.recent.view()
+    scores, labels, kept = model.stream_.state.observed["recent"].view()
     np.testing.assert_array_equal(labels, y)
     np.testing.assert_array_equal(kept, weight)
     assert model.intercept_ == pytest.approx(np.average(y - scores[:, 0], weights=weight))
-    np.testing.assert_array_equal(model.predict(X), model.learner_.score(X) + model.intercept_)
+    np.testing.assert_array_equal(model.predict(X), model.stream_.score(X) + model.intercept_)
     constant = PairwiseRegressor().fit(X[:50], np.full(50, 3.25))
     np.testing.assert_array_equal(constant.predict(X), 3.25)
 

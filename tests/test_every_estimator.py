@@ -147,7 +147,7 @@ def test_clones_pickles_and_copies(form):
     X, y = make_stream("random", 300, 5)
     model = make(form).fit(X[:200], y[:200])
     assert clone(model).get_params() == model.get_params()
-    assert not hasattr(clone(model), "learner_")
+    assert not hasattr(clone(model), "stream_")
     assert_same(model, clone(model).fit(X[:200], y[:200]))
     others = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
     for other in others:
@@ -215,7 +215,7 @@ def test_the_compiled_code_does_what_the_specification_says(form, kind):
     weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 250)
     for labels in (y, np.digitize(X[:, 0], [-0.5, 0.5])):
         fast, slow = (make(form, dtype="float64", engine=e).fit(X, labels, weight) for e in ("auto", "reference"))
-        recent = [model.learner_.state.recent.scores for model in (fast, slow)]
+        recent = [model.stream_.state.observed["recent"].scores for model in (fast, slow)]
         np.testing.assert_allclose(*recent, atol=1e-8 * np.abs(recent[1]).max())
         assert fast.n_pairs_ == slow.n_pairs_
 

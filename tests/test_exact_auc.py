@@ -99,4 +99,4 @@ def test_a_solution_is_found_once_and_is_no_part_of_the_state(monkeypatch):
         model.score_one(X[0])
         model.predict(X)
     assert len(solves) == 1
-    assert model.learner_.__getstate__()["solved"] is None
+    assert model.stream_.__getstate__()["solved"] is None

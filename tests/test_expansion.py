@@ -9,12 +9,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from pairloom import RandomFourier
-from pairloom.models.expansion import Block, Expansion, ExpansionState, Row
+from pairloom.base.tree import nbytes
 from pairloom.features import KERNELS, Gaussian, Identity, Linear, exact_kernel
 from pairloom.features.exact import kernel_row, kernel_with_itself
-from pairloom.models.onepass import WARM_ROWS
+from pairloom.models.base import WARM_ROWS
+from pairloom.models.expansion import Block, Expansion, ExpansionState, Row
 from pairloom.pairs import OppositeClass
-from pairloom.base.tree import nbytes
 from tests.conftest import STREAMS, make_stream
 
 EXACT = [*KERNELS, "linear"]

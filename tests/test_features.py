@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from threadpoolctl import threadpool_limits
 
+from pairloom.base.tree import cast
 from pairloom.features import (
     KERNELS,
     Cauchy,
@@ -26,7 +27,6 @@ from pairloom.features.distances import squared_distances
 from pairloom.features.fourier import project
 from pairloom.features.kernels import median_squared_distance
 from pairloom.features.scaling import fit_scaler
-from pairloom.base.tree import cast
 
 SCALINGS = [None, "standard", "wide", "maxabs", "minmax"]
 MAPS = {

@@ -20,7 +20,7 @@ def test_without_pairs_it_is_scikit_learns_sgd(loss, theirs, eta):
         loss=theirs, alpha=0.01, learning_rate="constant", eta0=eta, shuffle=False, max_iter=1, tol=None
     ).fit(X, y)  # fmt: skip
     np.testing.assert_allclose(model.coef_, sgd.coef_[0], rtol=1e-9)
-    assert model._labels.sign * model.learner_.state.memory.b[0] == pytest.approx(sgd.intercept_[0], rel=1e-9)
+    assert model._labels.sign * model.stream_.learned.memory.b[0] == pytest.approx(sgd.intercept_[0], rel=1e-9)
 
 
 def test_square_loss_against_plain_steps():
@@ -40,9 +40,9 @@ def test_the_reservoir_control_is_a_composition_of_parts():
     model.fit(X, y)
     alone = Learner(
         features=RandomFourier(64, Gaussian()), memory=Reservoir(8), step=Constant(0.1), average="mean",
-        seed=model.learner_.seed,
+        seed=model.stream_.seed,
     ).partial_fit(X, y * model._labels.sign)  # fmt: skip
-    np.testing.assert_array_equal(model.learner_.coef, alone.coef)
+    np.testing.assert_array_equal(model.stream_.coef, alone.coef)
 
 
 def test_a_wide_kernel_gives_a_linear_model():
@@ -53,5 +53,5 @@ def test_a_wide_kernel_gives_a_linear_model():
         loss="logistic", random_state=0,
     ).fit(X, y)  # fmt: skip
     linear = FourierSGD(pairs="previous", kernel="linear", eta=0.1, alpha=0.0, loss="logistic", dtype="float64")
-    one, other = (m.learner_.score(X) for m in (kernel, linear.fit(X, y)))
+    one, other = (m.stream_.score(X) for m in (kernel, linear.fit(X, y)))
     assert np.corrcoef(one, other)[0, 1] > 0.99

@@ -63,7 +63,7 @@ def test_score_probability_and_prediction_agree(cancer, engine):
     np.testing.assert_allclose(proba[:, 1], 1 / (1 + np.exp(-scores)), rtol=1e-12)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     np.testing.assert_array_equal(model.predict(X), model.classes_[(scores > 0).astype(int)])
-    raw = model.learner_.score(X) * model._labels.sign
+    raw = model.stream_.score(X) * model._labels.sign
     np.testing.assert_array_equal(np.argsort(scores, kind="stable"), np.argsort(raw, kind="stable"))
     assert model.score_one(X[0]) == scores[0]
     assert model.predict_proba_one(X[0]) == dict(zip(model.classes_.tolist(), proba[0].tolist(), strict=True))
@@ -103,7 +103,7 @@ def test_pos_label_turns_score_one_only(cancer):
 
 
 def test_the_composition_is_visible():
-    learner = good(loss="logistic", schedule="sqrt", average="mean").fit(*make_stream("random", 50, 3)).learner_
+    learner = good(loss="logistic", schedule="sqrt", average="mean").fit(*make_stream("random", 50, 3)).stream_
     assert isinstance(learner, Learner)
     assert "Logistic()" in repr(learner)
     assert "Sqrt(eta=0.125)" in repr(learner)

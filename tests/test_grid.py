@@ -31,8 +31,8 @@ from pairloom import (
     Strata,
     WholeHistory,
 )
-from pairloom.engines.state import SKIPPED
 from pairloom.base.tree import nbytes
+from pairloom.engines.state import SKIPPED
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 
@@ -82,7 +82,7 @@ def test_row_by_row_gives_the_same_bits():
 
 @pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-10), ("float32", 1e-4)])
 @pytest.mark.parametrize("n", [3, 70, 700, 1500])
-def test_a_model_is_the_learner_run_alone_and_goes_on_as_one(n, dtype, tol):
+def test_a_model_is_the_stream_run_alone_and_goes_on_as_one(n, dtype, tol):
     """Before the rules are settled and after, inside a block and at its end."""
     X, y = make_stream("random", n + 300, 4)
     learners = some_learners(replace(ONE, dtype=dtype))
@@ -339,7 +339,7 @@ def test_a_grid_from_an_estimator_learns_what_the_estimators_learn():
     grid = model.grid(etas=etas, alphas=alphas, losses=losses, averages=averages).partial_fit(X, y)
     for i, (loss, average, alpha, eta) in enumerate(product(losses, averages, alphas, etas)):
         alone = FPOGD(**{**model.get_params(), "eta": eta, "alpha": alpha, "loss": loss, "average": average}).fit(X, y)
-        np.testing.assert_allclose(grid.learner(i).coef, alone.learner_.coef, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(grid.learner(i).coef, alone.stream_.coef, rtol=0, atol=1e-10)
     assert len(model.grid(schedules=["constant", "sqrt", "poly"], n_classes=3)) == 3
     assert model.grid(n_classes=3).pairs == OppositeClass(3)
     with pytest.raises(ValueError, match="loss must be one of"):

@@ -23,10 +23,10 @@ from pairloom import (
     WholeHistory,
     Window,
 )
-from pairloom.models.learner import grow
 from pairloom.base.tree import nbytes
-from pairloom.systems import FPOGD, SPAM, AdaDSG, ExactAUC, FourierSGD
 from pairloom.estimators.transformer import FeatureTransformer
+from pairloom.models.learner import grow
+from pairloom.systems import FPOGD, SPAM, AdaDSG, ExactAUC, FourierSGD
 from tests.conftest import make_stream
 from tests.generic import assert_same
 

@@ -6,11 +6,11 @@ from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import Matern
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
+from pairloom.base.randomness import generator
 from pairloom.features import KERNELS, Cauchy, Gaussian, Laplace, Matern32, Matern52, OrthogonalFourier, RandomFourier
 from pairloom.features import distances as distances_module
 from pairloom.features.distances import coordinate_sums, squared_distances
 from pairloom.features.kernels import median_distance
-from pairloom.base.randomness import generator
 
 ISOTROPIC = [name for name, kernel in KERNELS.items() if kernel.isotropic]
 WIDTHS = {"one": 0.3, "many": (0.3, 0.1, 0.2, 0.01, 1.0, 0.5, 0.7)}

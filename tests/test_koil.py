@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from pairloom import Constant, StabilityWarning
+from pairloom.base.randomness import generator
 from pairloom.features import Gaussian, Identity, exact_kernel
 from pairloom.losses import LOSSES
 from pairloom.pairs import OppositeClass
-from pairloom.base.randomness import generator
 from pairloom.systems import KOIL
 from pairloom.systems.koil import Budgeted
 from tests.conftest import STREAMS, make_stream
@@ -148,7 +148,7 @@ def test_three_classes_weights_and_rules_on_data(variant):
 
 
 @ENGINES
-def test_more_classes_are_one_binary_learner_each(engine):
+def test_more_classes_are_one_binary_stream_each(engine):
     X, y = three_classes(200, 4)
     together = make(pairs=OppositeClass(3), engine=engine).partial_fit(X, y)
     for model in range(3):

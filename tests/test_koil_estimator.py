@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from pairloom.features import Gaussian
 from pairloom.base.tree import nbytes
+from pairloom.features import Gaussian
 from pairloom.systems import KOIL
 from tests.conftest import make_stream
 from tests.test_multiclass import three_classes
@@ -23,10 +23,10 @@ def estimator(**changes):
 
 
 def assert_same(a, b):
-    assert pickle.dumps(a.learner_.state.memory) == pickle.dumps(b.learner_.state.memory)
-    np.testing.assert_array_equal(a.learner_.state.recent.scores, b.learner_.state.recent.scores)
+    assert pickle.dumps(a.stream_.learned.memory) == pickle.dumps(b.stream_.learned.memory)
+    np.testing.assert_array_equal(a.stream_.state.observed["recent"].scores, b.stream_.state.observed["recent"].scores)
     assert a.calibration_ == b.calibration_
-    assert a.learner_.state.rng.bit_generator.state == b.learner_.state.rng.bit_generator.state
+    assert a.stream_.learned.rng.bit_generator.state == b.stream_.learned.rng.bit_generator.state
 
 
 @VARIANTS
@@ -110,7 +110,7 @@ def test_bytes_are_the_formula_and_flat():
         sizes.append(model.partial_fit(X[start : start + 500], y[start : start + 500]).nbytes_)
     # Supports and Gram matrix in float32; coefficients, values, counters, the width.
     memory = 4 * (20 * 4 + 20 * 20) + 8 * (20 + 20 + 2 + 2 + 1)
-    assert nbytes(model.learner_.state.memory) == memory
+    assert nbytes(model.stream_.learned.memory) == memory
     assert set(sizes) == {sizes[0]}
     assert sizes[0] == memory + 4 * 2 * 4 + 8 * (3 * 4096 + 7)
 

@@ -20,8 +20,8 @@ from pairloom import (
     StabilityWarning,
     Strata,
 )
-from pairloom.models.onepass import WARM_ROWS
 from pairloom.engines.state import WORST
+from pairloom.models.base import WARM_ROWS
 from tests.conftest import make_stream
 
 RULES = RandomFourier(32, Gaussian("median"), scale="standard")
@@ -226,7 +226,7 @@ def test_no_step_is_long_enough_for_nan(eta, loss):
         (np.zeros(3), np.ones(3), "X must have rows and columns"),
     ],
 )
-def test_the_learner_checks_what_it_is_given(X, y, message):
+def test_the_stream_checks_what_it_is_given(X, y, message):
     model = Learner(seed=0).partial_fit(np.eye(3), [1, -1, 1])
     before = pickle.dumps(model)
     with pytest.raises(ValueError, match=message):

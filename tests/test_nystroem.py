@@ -11,9 +11,9 @@ from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from pairloom import Constant, Gaussian, Grid, Laplace, Learner, Matern32, Nystroem, RandomFourier
-from pairloom.features import KERNELS
-from pairloom.models.onepass import WARM_ROWS
 from pairloom.base.tree import cast
+from pairloom.features import KERNELS
+from pairloom.models.base import WARM_ROWS
 from pairloom.systems import FPOGD, OGD, OPAUC, SPAM, ExactAUC
 from tests.conftest import make_stream
 

@@ -38,7 +38,7 @@ def engine(request):
 
 def buffers(model):
     """Examples of each class, as the model holds them."""
-    slots, codes = model.learner_.state.memory.slots, model._labels.codes
+    slots, codes = model.stream_.learned.memory.slots, model._labels.codes
     return {sign: slots.points[(slots.mass > 0) & (slots.labels == codes[sign])].copy() for sign in (-1, 1)}
 
 
@@ -190,7 +190,7 @@ def test_no_step_is_long_enough_for_nan(update, factor, C, container):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
         model.fit(container(factor * X), y)
-    assert np.isfinite(model.learner_.score(factor * X)).all()
+    assert np.isfinite(model.stream_.score(factor * X)).all()
 
 
 def test_steps_that_overflow_are_skipped_and_reported():
@@ -199,11 +199,11 @@ def test_steps_that_overflow_are_skipped_and_reported():
         model = OAM(C=1e300, dtype="float64")
         with pytest.warns(StabilityWarning, match="steps were skipped"):
             model.fit(container(X), [-1, 1, -1, 1])
-        assert model.learner_.state.tally[SKIPPED] == 2  # the second row, and the third against it
+        assert model.stream_.learned.tally[SKIPPED] == 2  # the second row, and the third against it
         assert model.coef_ == pytest.approx(1.0)
         with pytest.warns(StabilityWarning):
             truth = OAM(C=1e300, dtype="float64", engine="reference").fit(X, [-1, 1, -1, 1])
-        np.testing.assert_array_equal(truth.learner_.state.tally, model.learner_.state.tally)
+        np.testing.assert_array_equal(truth.stream_.learned.tally, model.stream_.learned.tally)
 
 
 @pytest.mark.parametrize(
@@ -233,8 +233,8 @@ def test_parts_that_do_not_fit_are_named(build, message):
         build()
 
 
-def test_a_fresh_learner_has_seen_nothing():
+def test_a_fresh_stream_has_seen_nothing():
     X, y = make_stream("random", 60, 4)
     used = OAM(random_state=0).fit(X, y)
-    assert used.learner_.state.totals.sum() == 60
-    np.testing.assert_array_equal(used.coef_, replace(used.learner_).partial_fit(X, y).coef[0])
+    assert used.stream_.learned.totals.sum() == 60
+    np.testing.assert_array_equal(used.coef_, replace(used.stream_).partial_fit(X, y).coef[0])

@@ -13,7 +13,7 @@ def path(model, X, y):
     found = []
     for x, label in zip(X, y, strict=True):
         model.partial_fit(x[None], [label], classes=[-1, 1])
-        found.append((model._labels.sign * model.learner_.state.w[0], model.coef_))
+        found.append((model._labels.sign * model.stream_.learned.w[0], model.coef_))
     return np.array(found)
 
 

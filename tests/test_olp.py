@@ -12,9 +12,9 @@ from tests.conftest import make_stream
 from tests.test_memories import contents, fits, iterates, weights_of
 
 
-def learner_of(**parameters):
+def stream_of(**parameters):
     model = OLP(dtype="float64", random_state=0, **parameters).partial_fit([[0.0] * 4], [1], classes=[-1, 1])
-    return replace(model.learner_)
+    return replace(model.stream_)
 
 
 @pytest.mark.parametrize("engine", ["fused", "reference"])
@@ -26,7 +26,7 @@ def test_while_all_rows_fit_it_is_all_pairs_descent(weights, loss, engine):
     weight = weights_of(weights, 120)
     seen = np.arange(120) if weight is None else np.cumsum(weight > 0) - 1  # rows met before each
     for buffer in ("joint", "class"):
-        ours = learner_of(loss=loss, eta=0.02, size=120, buffer=buffer, engine=engine)
+        ours = stream_of(loss=loss, eta=0.02, size=120, buffer=buffer, engine=engine)
         truth = iterates(replace(ours, memory=WholeHistory(120, by=buffer)), X, y, weight)
         np.testing.assert_allclose(iterates(ours, X, y, weight), truth, rtol=0, atol=1e-12)
         small = iterates(replace(ours, memory=RSx(40, by=buffer)), X, y, weight)
@@ -45,7 +45,7 @@ def test_same_labels_count_in_the_divisor_of_a_joint_buffer_only(buffer, engine)
     )
     model.partial_fit(X[:1], y[:1], classes=[-1, 1])
     for t in range(2, 201):
-        slots = model.learner_.state.memory.slots
+        slots = model.stream_.learned.memory.slots
         points, copies = slots.points.copy(), slots.mass.astype(int)
         signs = np.where(slots.labels == model._labels.codes[1], 1, -1)
         x, label = X[t - 1], y[t - 1]
@@ -59,7 +59,7 @@ def test_same_labels_count_in_the_divisor_of_a_joint_buffer_only(buffer, engine)
         w = w - 0.3 / np.sqrt(t) * v
         w = w * min(1, 0.4 / max(np.linalg.norm(w), 1e-300))
         model.partial_fit(x[None], [label])
-        np.testing.assert_allclose(model._labels.sign * model.learner_.state.w[0], w, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(model._labels.sign * model.stream_.learned.w[0], w, rtol=0, atol=1e-12)
     assert copies.sum() == (9 if buffer == "joint" else 18)
 
 

@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 from pairloom import L2, Constant, Gaussian, Identity, Learner, RandomFourier, StabilityWarning, WholeHistory
-from pairloom.data import load_dataset
-from pairloom.models.moments import symmetric
-from pairloom.pairs import OppositeClass
 from pairloom.base.randomness import generator
-from pairloom.models.rule import Row, RuleLearner
+from pairloom.data import load_dataset
 from pairloom.engines.state import CUT, LOSS, PAIRS, SKIPPED, STEPS
+from pairloom.models.moments import symmetric
+from pairloom.models.rule import Row, RuleLearner
+from pairloom.pairs import OppositeClass
 from pairloom.systems import OPAUC
 from pairloom.systems.opauc import Sketch, normals
 from tests.conftest import STREAMS, make_stream
@@ -44,7 +44,7 @@ def assert_engines_agree(make, X, y, weight=None, tol=1e-10):
     """The compiled loop against the specification: models, statistics, scores and counts."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
-        ours, truth = (make(engine=e).fit(X, y, sample_weight=weight).learner_ for e in ("auto", "reference"))
+        ours, truth = (make(engine=e).fit(X, y, sample_weight=weight).stream_ for e in ("auto", "reference"))
     assert np.abs(truth.coef).max() > 0
     compared = [(ours.coef, truth.coef)]
     ours, truth = ours.state, truth.state
@@ -90,7 +90,7 @@ def test_iterates_are_those_of_full_history_descent_with_three_classes_and_weigh
     model = OPAUC(eta=0.005, alpha=0.3, dtype="float64").fit(X, y, sample_weight=weight)
     truth = history(0.005, 0.3, n_classes=3).partial_fit(X, y, weight)
     assert np.abs(model.coef_ - truth.coef).max() <= 1e-12 * np.abs(truth.coef).max()
-    np.testing.assert_array_equal(model.learner_.state.tally[[STEPS, PAIRS]], truth.state.tally[[STEPS, PAIRS]])
+    np.testing.assert_array_equal(model.stream_.learned.tally[[STEPS, PAIRS]], truth.state.tally[[STEPS, PAIRS]])
 
 
 def test_iterates_by_a_double_loop():
@@ -160,7 +160,7 @@ def test_chunks_and_single_rows_give_the_same_bits(form):
     for i in range(400):
         rows.learn_one(X[i], y[i], sample_weight=weight[i])
     for other in (chunks, rows):
-        assert pickle.dumps(other.learner_.state) == pickle.dumps(whole.learner_.state)
+        assert pickle.dumps(other.stream_.learned) == pickle.dumps(whole.stream_.learned)
 
 
 @pytest.mark.parametrize("scale", [None, "standard"])

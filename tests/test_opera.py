@@ -7,8 +7,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from pairloom import Gaussian, RandomFourier, StabilityWarning
-from pairloom.losses import LOSSES, Square
 from pairloom.engines.state import CUT
+from pairloom.losses import LOSSES, Square
 from pairloom.systems import OPERA, AllPairs
 from tests.conftest import STREAMS, make_stream
 
@@ -57,7 +57,7 @@ def test_every_iterate_written_out(engine, kernel, pairs, loss):
         model.partial_fit(X[[t]], y[[t]], classes=[-1, 1], sample_weight=weight[[t]])
         np.testing.assert_allclose(model.coef_, expected[t, : t + 1], rtol=0, atol=1e-12)
         assert abs(model.coef_.sum()) < 1e-13
-    np.testing.assert_allclose(model.learner_.score(X), expected[-1] @ GRAMS[kernel](X), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(model.stream_.score(X), expected[-1] @ GRAMS[kernel](X), rtol=0, atol=1e-10)
     np.testing.assert_array_equal(model.support_, X)
 
 
@@ -75,10 +75,12 @@ def test_compiled_agrees_with_the_specification(pairs, loss, kind, classes, eta)
         made(pairs=pairs, loss=loss, eta=eta, engine=engine).fit(X, y, weight) for engine in ("reference", "fused")
     )
     for name in ("coef", "f", "gram", "points", "mass"):
-        one, other = getattr(fast.learner_.state.memory, name), getattr(spec.learner_.state.memory, name)
+        one, other = getattr(fast.stream_.learned.memory, name), getattr(spec.stream_.learned.memory, name)
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-10 * np.abs(other).max())
-    np.testing.assert_allclose(fast.learner_.state.tally, spec.learner_.state.tally, rtol=1e-8)
-    np.testing.assert_allclose(fast.learner_.state.recent.scores, spec.learner_.state.recent.scores, atol=1e-9)
+    np.testing.assert_allclose(fast.stream_.learned.tally, spec.stream_.learned.tally, rtol=1e-8)
+    np.testing.assert_allclose(
+        fast.stream_.state.observed["recent"].scores, spec.stream_.state.observed["recent"].scores, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize(("pairs", "loss"), MODES)
@@ -100,9 +102,9 @@ def test_explicit_features_give_the_same_model(pairs):
     X, y = make_stream("random", 150, 4)
     features = RandomFourier(32, Gaussian(0.2))
     mapped = AllPairs(pairs=pairs, features=features, eta=0.3, dtype="float64", random_state=1).fit(X, y)
-    Z = features.apply(mapped.learner_.state.phi, X)
+    Z = features.apply(mapped.stream_.learned.phi, X)
     model = OPERA(kernel="linear", pairs=pairs, eta=0.3, dtype="float64").fit(Z, y)
-    np.testing.assert_allclose(model.learner_.score(Z), mapped.learner_.score(X), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(model.stream_.score(Z), mapped.stream_.score(X), rtol=0, atol=1e-11)
 
 
 def test_a_linear_kernel_with_all_pairs_is_least_squares_by_moments():
@@ -132,7 +134,7 @@ def test_a_weight_counts_as_so_many_rows_for_later_ones():
     X, y = make_stream("random", 40, 3)
     weight = np.ones(40)
     weight[10] = 3.0
-    heavy = made(pairs="opposite").fit(X, y, weight).learner_.state.memory
+    heavy = made(pairs="opposite").fit(X, y, weight).stream_.learned.memory
     np.testing.assert_array_equal(heavy.mass[:40], weight)
     G = GRAMS["gaussian"](X)
     np.testing.assert_allclose(
@@ -155,7 +157,7 @@ def test_room_doubles_with_the_rows_up_to_the_limit():
     model, rooms = OPERA(max_rows=600), []
     for end in (1, 64, 65, 300, 600):
         model.partial_fit(X[model.n_seen_ if rooms else 0 : end], y[model.n_seen_ if rooms else 0 : end])
-        kept = model.learner_.state.memory
+        kept = model.stream_.learned.memory
         rooms.append(len(kept.mass))
         assert kept.gram.shape == (rooms[-1], rooms[-1])
         assert len(kept.points) == len(kept.y) == kept.coef.shape[1] == kept.f.shape[1] == rooms[-1]
@@ -173,7 +175,7 @@ def test_too_long_a_step_is_cut(pairs):
     X, y = make_stream("random", 300, 4)
     with pytest.warns(StabilityWarning, match="eta=100 is too long"):
         model = OPERA(eta=100.0, pairs=pairs).fit(X, y)
-    assert model.learner_.state.tally[CUT] > 0
+    assert model.stream_.learned.tally[CUT] > 0
     assert np.isfinite(model.decision_function(X)).all()
 
 
@@ -193,7 +195,7 @@ def test_same_rows_same_bits_in_float32_however_they_are_cut():
     for rows in np.array_split(np.arange(300), [1, 2, 63, 64, 65, 190]):
         parts.partial_fit(X[rows], y[rows])
     assert whole.coef_.tobytes() == parts.coef_.tobytes()
-    assert whole.learner_.state.memory.f.tobytes() == parts.learner_.state.memory.f.tobytes()
+    assert whole.stream_.learned.memory.f.tobytes() == parts.stream_.learned.memory.f.tobytes()
 
 
 @pytest.mark.parametrize(

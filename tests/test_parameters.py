@@ -107,7 +107,9 @@ def test_a_model_mapped_from_a_file_predicts_and_learns(form, tmp_path):
         for one in (mapped, model):
             one.partial_fit(X, y).learn_one(X[0], y[0])
         np.testing.assert_array_equal(mapped.predict(X), model.predict(X))
-        np.testing.assert_array_equal(mapped.learner_.state.recent.scores, model.learner_.state.recent.scores)
+        np.testing.assert_array_equal(
+            mapped.stream_.state.observed["recent"].scores, model.stream_.state.observed["recent"].scores
+        )
 
 
 @pytest.mark.filterwarnings("error")

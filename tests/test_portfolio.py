@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from pairloom import Identity, RandomFourier
+from pairloom.base.tree import nbytes
 from pairloom.losses import LOSSES
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Candidate, Descent, Exact, OneMap, Portfolio, pinned
 from pairloom.race.budget import largest_first
-from pairloom.base.tree import nbytes
 from tests.test_race import SMALL
 
 

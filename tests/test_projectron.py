@@ -12,9 +12,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from pairloom import StabilityWarning
+from pairloom.base.tree import nbytes
 from pairloom.features import Gaussian, Identity, Linear, exact_kernel
 from pairloom.pairs import OppositeClass
-from pairloom.base.tree import nbytes
 from pairloom.systems import ProjectronPP
 from pairloom.systems.projectronpp import Projecting
 from tests.conftest import STREAMS, make_stream
@@ -242,8 +242,8 @@ def estimator(**changes):
 
 
 def assert_same(a, b):
-    assert pickle.dumps(a.learner_.state.memory) == pickle.dumps(b.learner_.state.memory)
-    np.testing.assert_array_equal(a.learner_.state.recent.scores, b.learner_.state.recent.scores)
+    assert pickle.dumps(a.stream_.learned.memory) == pickle.dumps(b.stream_.learned.memory)
+    np.testing.assert_array_equal(a.stream_.state.observed["recent"].scores, b.stream_.state.observed["recent"].scores)
     assert a.calibration_ == b.calibration_
 
 
@@ -314,7 +314,7 @@ def test_bytes_are_the_formula_and_flat():
         sizes.append(model.partial_fit(X[start : start + 500], y[start : start + 500]).nbytes_)
     # Supports in float32; coefficients, inverse, their number, the width.
     memory = 4 * 10 * 4 + 8 * (10 + 10 * 10 + 1 + 1)
-    assert nbytes(model.learner_.state.memory) == memory
+    assert nbytes(model.stream_.learned.memory) == memory
     assert set(sizes) == {memory + 4 * 2 * 4 + 8 * (3 * 4096 + 7)}
 
 

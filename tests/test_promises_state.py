@@ -34,7 +34,7 @@ def test_5_bytes_are_the_formula_and_flat():
     double = 8 * (4 * 2 * s + 3 * 4096 + 7 + 1 + 2)
     assert sizes[1] == sizes[-1] == single + double
     assert sizes[0] == single + double + 1000 * (4 * d + 3 * 8)
-    assert nbytes(model.learner_.state) == sizes[-1]
+    assert nbytes(model.stream_.learned) == sizes[-1]
     assert len(pickle.dumps(model)) < sizes[-1] + 10_000
 
 

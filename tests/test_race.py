@@ -9,13 +9,13 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from pairloom import Learner
+from pairloom.base.tree import nbytes
+from pairloom.models.exact_path import ExactPath
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race
 from pairloom.race.evidence import RAW, ROOM, VERDICTS, Evidence, Window, weighted_auc
-from pairloom.models.exact_path import ExactPath
 from pairloom.race.mixing import helps
 from pairloom.race.race import SETTLE_ROWS, mixes_at, next_evaluation, tame
-from pairloom.base.tree import nbytes
 from tests.conftest import make_stream
 from tests.generic import assert_same
 

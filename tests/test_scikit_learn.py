@@ -16,8 +16,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 from pairloom import Gaussian, RandomFourier, Window
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor, concordance
-from pairloom.systems import FPOGD
 from pairloom.estimators.transformer import FeatureTransformer
+from pairloom.systems import FPOGD
 
 BOTH = pytest.mark.parametrize("make", [PairwiseRanker, PairwiseRegressor])
 
@@ -67,7 +67,7 @@ def test_clone_keeps_parameters_and_parts_and_forgets_the_model(make, data):
     model = make(eta=0.1, memory=Window(9), features=RandomFourier(32, Gaussian(0.2)), random_state=3).fit(X, y)
     fresh = clone(model)
     assert fresh.get_params() == model.get_params()
-    assert not hasattr(fresh, "learner_")
+    assert not hasattr(fresh, "stream_")
     np.testing.assert_array_equal(fresh.fit(X, y).coef_, model.coef_)
     assert "memory=Window(size=9)" in repr(fresh)
     assert "# 400 rows," in repr(model)

@@ -31,7 +31,7 @@ def test_the_saddle_value_is_the_loss_over_all_pairs(rare):
 def test_steps_follow_the_finite_differences_of_the_saddle(label):
     rng = np.random.default_rng(2)
     model = SOLAM(dtype="float64", engine="reference", radius=100.0).fit(*make_stream("random", 60, 4))
-    state, rule = model.learner_.state, model.learner_.rule
+    state, rule = model.stream_.state, model.stream_.rule
     x, w, point, rate = rng.normal(size=4), rng.normal(size=4), rng.normal(size=3), 1e-6
     state.w[0], state.memory.point[0], state.memory.kappa[0] = w, point, 100.0
     rule.step(state, 0, Row(x, label, 1.0, rate, 1.0, rate, 0.0, np.empty(0)), Ball(100.0))
@@ -53,8 +53,8 @@ def test_projections_hold_whatever_the_step():
     model, truth = (
         SOLAM(eta=1e3, radius=0.5, average="last", dtype="float64", engine=e).fit(X, y) for e in ("auto", "reference")
     )
-    kept = model.learner_.state.memory
-    np.testing.assert_allclose(kept.point, truth.learner_.state.memory.point, rtol=1e-9)
+    kept = model.stream_.learned.memory
+    np.testing.assert_allclose(kept.point, truth.stream_.learned.memory.point, rtol=1e-9)
     assert np.linalg.norm(model.coef_) <= 0.5 + 1e-12
     assert kept.kappa[0] == pytest.approx(np.linalg.norm(X, axis=1).max(), rel=1e-12)
     assert (np.abs(kept.point[0]) <= 0.5 * kept.kappa[0] * np.array([1, 1, 2]) + 1e-12).all()
@@ -66,14 +66,14 @@ def test_the_output_is_the_weighted_average_of_the_iterates_before_each_step():
     last, before = SOLAM(average="last", dtype="float64"), [np.zeros(3)]
     for x, label, by in zip(X, y, weight, strict=True):
         last.learn_one(x, label, by)
-        before.append(last.learner_.coef[0].copy())
+        before.append(last.stream_.coef[0].copy())
     gamma = 0.1 * weight / np.sqrt(np.arange(1, 81))
     averaged = SOLAM(dtype="float64").fit(X, y, weight)
-    np.testing.assert_allclose(averaged.learner_.coef[0], gamma @ np.array(before[:-1]) / gamma.sum(), rtol=1e-10)
+    np.testing.assert_allclose(averaged.stream_.coef[0], gamma @ np.array(before[:-1]) / gamma.sum(), rtol=1e-10)
 
 
 def test_nothing_moves_before_both_classes_are_there():
     X, y = make_stream("one_class_first", 90, 3)
     model = SOLAM().partial_fit(X[:5], y[:5])
     assert not model.coef_.any()
-    assert not model.learner_.state.memory.point.any()
+    assert not model.stream_.learned.memory.point.any()

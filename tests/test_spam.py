@@ -7,8 +7,8 @@ from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
 from pairloom import Gaussian, RandomFourier
-from pairloom.models.rule import Row
 from pairloom.engines.state import CUT
+from pairloom.models.rule import Row
 from pairloom.steps import ElasticNet
 from pairloom.systems import SPAM, ExactAUC
 from tests.conftest import make_stream
@@ -16,7 +16,7 @@ from tests.conftest import make_stream
 
 def gradients(model, X, y, w):
     """The step's gradient at a fixed w, of each row by itself: what the specification subtracts from w."""
-    learner = model.learner_
+    learner = model.stream_
     found = []
     for x, label in zip(X, y, strict=True):
         learner.state.w[0] = w
@@ -37,7 +37,7 @@ def test_mean_gradient_is_p_1_p_times_that_of_all_pairs(rare):
     all_pairs = -2 * (1 - differences @ w) @ differences / len(differences)
     mean = model._labels.sign * gradients(model, X, model._labels.sign * y, model._labels.sign * w).mean(axis=0)
     np.testing.assert_allclose(mean, p * (1 - p) * all_pairs, rtol=1e-11)
-    assert not model.learner_.state.tally[CUT]
+    assert not model.stream_.learned.tally[CUT]
 
 
 def test_the_proximal_step_minimises():
@@ -62,7 +62,7 @@ def test_without_l1_the_net_is_plain_and_with_it_weights_are_exactly_zero():
 def test_running_means_are_true_averages_and_wait_for_both_classes():
     X, y = make_stream("one_class_first", 90, 3)
     model = SPAM(dtype="float64", eta=0.01).fit(X, y)
-    kept = model.learner_.state.memory
+    kept = model.stream_.learned.memory
     for label in (-1.0, 1.0):
         c = int(model._labels.encode(np.array([label]))[0])
         np.testing.assert_allclose(kept.sums[0, c] / kept.counts[0, c], X[y == label].mean(axis=0), rtol=1e-12)
@@ -103,5 +103,5 @@ def test_sparse_text_costs_entries_not_columns():
     y = (np.asarray(X[:, :25_000].sum(axis=1)).ravel() > 2.5).astype(int)
     model = SPAM(dtype="float64").fit(X, y)
     assert model.nbytes_ < 10 * 50_000 * 8
-    assert model.learner_.state.lazy is not None  # what the engine for entries keeps
+    assert model.stream_.learned.lazy is not None  # what the engine for entries keeps
     np.testing.assert_allclose(model.coef_, SPAM(dtype="float64").fit(X[:, :].toarray(), y).coef_, atol=1e-10)

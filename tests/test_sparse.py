@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
 from pairloom import L2, Ball, Constant, ElasticNet, Gaussian, Identity, Learner, RandomFourier, StabilityWarning
+from pairloom.base.tree import nbytes
 from pairloom.data import load_dataset
+from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, Lazy
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory
 from pairloom.memory.strata import StrataState
-from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, Lazy
-from pairloom.base.tree import nbytes
 from pairloom.systems import FPOGD
 from tests import test_agreement as dense
 from tests.conftest import make_stream
@@ -284,7 +284,7 @@ def test_many_columns_need_no_dense_rows(scale):
     tracemalloc.stop()
     assert np.isfinite(scores).all()
     state = 32 * d * (4 + 4 + 8)  # points, centres, and the centres' lazy form, in float64
-    assert state < nbytes(model.learner_.state) < state + 8e6
+    assert state < nbytes(model.stream_.learned) < state + 8e6
     assert peak < 100e6 < n * d * 4 / 5
 
 

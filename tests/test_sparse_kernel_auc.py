@@ -170,18 +170,20 @@ def test_scores_are_sums_of_kernels_at_the_support(kernel, scale):
     model.fit(X, y)
     rows = X if scale is None else (X - X.mean(axis=0)) / X.std(axis=0)
     values = (rbf_kernel if kernel == "gaussian" else laplacian_kernel)(rows, model.support_, gamma=0.2)
-    np.testing.assert_allclose(model.learner_.score(X), values @ model.coef_, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(model.stream_.score(X), values @ model.coef_, rtol=0, atol=1e-10)
     assert model.gamma_ == 0.2
     for support in model.support_:
         assert np.abs(rows - support).sum(axis=1).min() < 1e-12
     # The calibration is fitted to these very scores.
-    np.testing.assert_allclose(model.learner_.state.recent.view()[0][:, 0], values @ model.coef_, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        model.stream_.state.observed["recent"].view()[0][:, 0], values @ model.coef_, rtol=0, atol=1e-10
+    )
 
 
 def test_loss_is_the_mean_over_all_pairs():
     X, y = make_stream("random", 200, 4)
     model = SparseKernelAUC(max_support=12, dtype="float64", random_state=0).fit(X, y)
-    scores = model.learner_.score(X)
+    scores = model.stream_.score(X)
     margins = scores[y > 0][:, None] - scores[y < 0][None, :]
     np.testing.assert_allclose(model.loss_, np.square(np.maximum(0, 1 - margins)).mean(), rtol=1e-10)
     assert model.n_pairs_ == margins.size
@@ -199,7 +201,7 @@ def test_csr_rows_agree_with_dense_rows(kernel, scale):
     dense, sparse = make().fit(X, y), make().fit(csr_array(X), y)
     for one, other in zip(dense.support_, sparse.support_, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
-    np.testing.assert_allclose(sparse.learner_.score(csr_array(X)), dense.learner_.score(X), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(sparse.stream_.score(csr_array(X)), dense.stream_.score(X), rtol=0, atol=1e-6)
 
 
 def test_more_than_two_classes_have_a_basis_each():
@@ -221,11 +223,11 @@ def test_weights_are_those_of_the_pairs():
     """Twice the weight of all rows of a class changes nothing; a row of weight 3 is three rows."""
     X, y = make_stream("random", 120, 3)
     make = lambda: SparseKernelAUC(max_support=300, n_candidates=300, tol=0.0, dtype="float64", random_state=0)  # noqa: E731
-    scores = make().fit(X, y).learner_.score(X)
-    np.testing.assert_allclose(make().fit(X, y, np.where(y > 0, 2.0, 1.0)).learner_.score(X), scores, atol=1e-5)
+    scores = make().fit(X, y).stream_.score(X)
+    np.testing.assert_allclose(make().fit(X, y, np.where(y > 0, 2.0, 1.0)).stream_.score(X), scores, atol=1e-5)
     weight = np.random.default_rng(0).integers(1, 4, size=120)
-    weighted = make().fit(X, y, weight).learner_.score(X)
-    repeated = make().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).learner_.score(X)
+    weighted = make().fit(X, y, weight).stream_.score(X)
+    repeated = make().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).stream_.score(X)
     np.testing.assert_allclose(weighted, repeated, atol=1e-4)
     assert np.abs(weighted - scores).max() > 1e-2
 

@@ -13,8 +13,8 @@ from threadpoolctl import ThreadpoolController
 
 import pairloom.models.grid
 from pairloom import AUCClassifier, Constant, Grid, Learner, RandomFourier
-from pairloom.systems import ExactAUC
 from pairloom.base.threads import ONE_THREAD
+from pairloom.systems import ExactAUC
 from tests.conftest import make_stream
 
 

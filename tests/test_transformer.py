@@ -11,6 +11,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
+from pairloom.base.randomness import generator
+from pairloom.base.tree import cast
+from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.features import (
     Gaussian,
     Identity,
@@ -21,9 +24,6 @@ from pairloom.features import (
     RandomFourier,
     Whitened,
 )
-from pairloom.base.randomness import generator
-from pairloom.base.tree import cast
-from pairloom.estimators.transformer import FeatureTransformer
 
 MAPS = {
     "default": None,

@@ -112,7 +112,7 @@ def test_all_weights_zero():
         model.fit(X, y, sample_weight=np.zeros(20))
     model.partial_fit(X, y, sample_weight=np.zeros(20)).learn_one(X[0], y[0], sample_weight=0)
     assert pickle.dumps(model) == before
-    assert not hasattr(FPOGD().partial_fit(X, y, sample_weight=np.zeros(20)), "learner_")
+    assert not hasattr(FPOGD().partial_fit(X, y, sample_weight=np.zeros(20)), "stream_")
 
 
 @pytest.mark.parametrize(
