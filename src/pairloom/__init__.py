@@ -21,7 +21,7 @@ from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
 from pairloom.pairs import ClassDifference, Difference, OppositeClass, Order
 from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
-from pairloom.stream import StabilityWarning
+from pairloom.stream import StabilityWarning, Stream
 
 if TYPE_CHECKING:
     from pairloom.estimators import AUCClassifier, PairwiseRanker, PairwiseRegressor

@@ -11,13 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, inf, log1p
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numba
 import numpy as np
 
 from pairloom.base.compiled import compiled, exp_minus, log_one_plus, relinked
 from pairloom.base.typing import Array
+
+LossName = Literal["square", "hinge", "squared_hinge", "logistic"]
 
 Scalar = Callable[[float], float]
 

@@ -93,7 +93,7 @@ def refuse_uncompiled(parts: Any) -> None:
         if not getattr(part, "is_compiled", True):
             raise ValueError(
                 f"{f.name}={part!r} has no compiled form: use engine='reference', which takes any part"
-                + (", or give the loss one (Loss.scalars)" if isinstance(part, Loss) else "")
+                + (", or give the loss one (Loss.scalars)" if hasattr(part, "scalars") else "")
             )
         if f.name == "rule":
             refuse_uncompiled(part)

@@ -46,8 +46,8 @@ class GridState(State):
 
     ``w`` and ``w_bar`` have one row per weight vector, in the order of ``Lanes``; ``w_bar`` only for averaged ones.
     ``tally`` has a column for each vector. ``gram``: inner products of the slots' points. ``frozen``: the first row of
-    the block in which a vector left the range of numbers; 0 if none. ``open``: the rows of the open block. ``ahead``: the
-    state after these too, with their scores, once it was asked for.
+    the block in which a vector left the range of numbers; 0 if none. ``open``: the rows
+    of the open block. ``ahead``: the state after these too, with their scores, once it was asked for.
     """
 
     gram: Rounded = field(default_factory=lambda: np.zeros((0, 0)))

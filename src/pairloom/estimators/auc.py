@@ -49,9 +49,10 @@ class AUCClassifier(PairwiseClassifier):
     ----------
     race_ : the standings over time: a dict of the columns row, name, auc (in the windows), mixed.
     mixture_ : the names of the candidates that make the predictions now.
-    stream_ : the :class:`~pairloom.Stream` under this face; its model is a :class:`~pairloom.race.Race`.
-    n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see :class:`~pairloom.estimators.classifier.PairwiseClassifier`; the
-        loss is the share of pairs in the wrong order among the last 4,096 test-then-train scores.
+    stream_ : the :class:`~pairloom.Stream` under this face; its ``model`` is a :class:`~pairloom.race.Race`.
+    n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see
+        :class:`~pairloom.estimators.classifier.PairwiseClassifier`; the loss is the share of pairs in the
+        wrong order among the last 4,096 test-then-train scores.
 
     Cost
     ----

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Scheme = Literal["online", "offline"]
-Memory = Literal["bounded", "grows"]
+Growth = Literal["bounded", "grows"]
 
 
 @dataclass(frozen=True)
@@ -25,5 +25,5 @@ class Card:
     model: Literal["linear", "kernel"] = "linear"
     variance_reduction: str = "no"
     scheme: Scheme = "online"
-    memory: Memory = "bounded"
+    memory: Growth = "bounded"
     settled: int = 1024

@@ -19,7 +19,7 @@ from pairloom.estimators.real_labels import real_label, real_labels
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
 from pairloom.losses import Loss
-from pairloom.memory import Memory, Window
+from pairloom.memory import Memory, Window, chosen_memory
 from pairloom.models.learner import Learner
 from pairloom.pairs import Pairs, query_code, query_codes
 from pairloom.steps import L2, Average, Constant
@@ -160,7 +160,7 @@ class PairwiseEstimator(StreamEstimator):
             features=feature_map(self.features, self.kernel, self.gamma, self.n_components, self.scale),
             pairs=pairs,
             loss=loss,
-            memory=self._memory(),
+            memory=chosen_memory(self.memory, Window()),
             step=Constant(self.eta),
             penalty=L2(self.alpha, "proximal"),
             average=self.average,
@@ -169,8 +169,3 @@ class PairwiseEstimator(StreamEstimator):
             engine=self.engine,
         )
         return Stream(learner)
-
-    def _memory(self) -> Memory:
-        if self.memory is not None and not isinstance(self.memory, Memory):
-            raise ValueError(f"memory must be a memory, such as Window(64), or None; got {self.memory!r}")
-        return Window() if self.memory is None else self.memory

@@ -45,7 +45,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
 
     Attributes
     ----------
-    stream_ : the :class:`~pairloom.Stream` under this face: ``stream_.model`` has the parts, ``stream_.state`` the arrays.
+    stream_ : the :class:`~pairloom.Stream` under this face; its ``model`` has the parts, its ``state`` the arrays.
     coef_, intercept_, gamma_ : w, b, and the width in use.
     n_seen_, n_pairs_, loss_, nbytes_ : see :class:`~pairloom.estimators.base.StreamEstimator`.
 

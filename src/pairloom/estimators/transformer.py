@@ -14,6 +14,7 @@ from pairloom.base.tree import cast
 from pairloom.base.typing import Array
 from pairloom.base.validation import checked_rows
 from pairloom.features import FeatureMap, RandomFourier
+from pairloom.features.choice import chosen_map
 from pairloom.features.growing import refuse_growing
 from pairloom.models.base import Dtype
 
@@ -58,9 +59,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fix the map's rules on X, dense or CSR, and draw its frequencies."""
-        features = RandomFourier() if self.features is None else self.features
-        if not isinstance(features, FeatureMap):
-            raise ValueError(f"features must be a feature map, such as RandomFourier(512), or None; got {features!r}")
+        features = chosen_map(self.features, RandomFourier())
         refuse_growing(features, "FeatureTransformer")
         check_choice("dtype", self.dtype, Dtype)
         rows = checked_rows(X, self.dtype, partial(check_array, estimator=self))

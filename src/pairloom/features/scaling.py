@@ -14,8 +14,8 @@ from pairloom.features.sparse import as_csr, column_moments, column_range, scale
 BLOCK = 1 << 22
 """Numbers that are made float64 at a time (32 MB)."""
 
-Rule = Literal["standard", "wide", "maxabs", "minmax"]
-Scaling = Rule | None
+ScalingRule = Literal["standard", "wide", "maxabs", "minmax"]
+Scaling = ScalingRule | None
 
 SMALLEST = {"float32": 1e-30, "float64": 1e-150}
 """Spreads below these count as 0: their inverse or their square may be no number."""
@@ -27,7 +27,7 @@ FAR = 1e15
 def check_scaling(scale: Scaling) -> None:
     """Raise unless ``scale`` is None or a known rule."""
     if scale is not None:
-        check_choice("scale, if not None,", scale, Rule)
+        check_choice("scale, if not None,", scale, ScalingRule)
 
 
 @node

@@ -1,6 +1,6 @@
 """B_t, p_j: which past examples are kept, and what each stands for."""
 
-from pairloom.memory.base import Example, Memory, MemoryState, Plan, Slots
+from pairloom.memory.base import Example, Memory, MemoryState, Plan, Slots, chosen_memory
 from pairloom.memory.history import WholeHistory
 from pairloom.memory.latest import Latest
 from pairloom.memory.reservoir import Reservoir
@@ -20,4 +20,5 @@ __all__ = [
     "Strata",
     "WholeHistory",
     "Window",
+    "chosen_memory",
 ]

@@ -194,3 +194,10 @@ class Grouped(Memory):
     @property
     def weighting(self) -> Normalization:
         return self.normalization or ("history" if self.joint else "class")
+
+
+def chosen_memory(memory: Memory | None, default: Memory) -> Memory:
+    """``memory``, if there is one; ValueError unless it is a memory."""
+    if memory is not None and not isinstance(memory, Memory):
+        raise ValueError(f"memory must be a memory, such as Window(64), or None; got {memory!r}")
+    return default if memory is None else memory

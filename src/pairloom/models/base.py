@@ -1,4 +1,4 @@
-"""What learns: a frozen value with ``init``, ``run`` and ``score``. What was learned is the state, which it is given."""
+"""What learns: a frozen value with ``init``, ``run`` and ``score``. What was learned is a state, which it is given."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -56,8 +56,8 @@ class TwoClasses:
 class ClassMoments:
     """Of each class: weight ``counts`` (C,), ``means`` (C, D), ``scatter`` (C, D, D) around them; and the open block.
 
-    The first ``filled`` of ``rows`` (ROWS, D), with ``labels`` and ``weights``, are not in the moments yet. ``solved``: a row number
-    and the minimiser after it, once it was asked for.
+    The first ``filled`` of ``rows`` (ROWS, D), with ``labels`` and ``weights``, are not in the moments yet.
+    ``solved``: a row number and the minimiser after it, once it was asked for.
     """
 
     counts: Array

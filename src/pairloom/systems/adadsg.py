@@ -24,12 +24,11 @@ from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.growing import refuse_growing
 from pairloom.features.scaling import Scaling
-from pairloom.losses import LOSSES, Loss, Square, loss_slope, loss_value, with_loss
+from pairloom.losses import LOSSES, Loss, LossName, Square, loss_slope, loss_value, with_loss
 from pairloom.models.base import Dtype, Mapped, Trouble, linear_scores
 from pairloom.models.rule import lazy_model
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant, ElasticNet
-from pairloom.systems.fpogd import Losses
 
 Accuracy = Literal["sqrt", "inverse", "constant"]
 
@@ -89,7 +88,7 @@ class AdaDSG(PairwiseClassifier):
     def __init__(
         self,
         *,
-        loss: Losses = "square",
+        loss: LossName = "square",
         eta: float = 0.01,
         alpha: float = 0.01,
         l1: float = 0.0,

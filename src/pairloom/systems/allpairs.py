@@ -10,7 +10,7 @@ from pairloom.estimators.card import Card
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
-from pairloom.losses import LOSSES
+from pairloom.losses import LOSSES, LossName
 from pairloom.memory import WholeHistory
 from pairloom.models.base import Dtype, Model
 from pairloom.models.learner import Learner
@@ -19,7 +19,6 @@ from pairloom.models.rule import RuleLearner
 from pairloom.pairs import ClassDifference, OppositeClass
 from pairloom.steps import L2, Average, Polynomial
 
-Losses = Literal["square", "hinge", "squared_hinge", "logistic"]
 Forms = Literal["auto", "moments", "history"]
 
 
@@ -75,7 +74,7 @@ class AllPairs(PairwiseClassifier):
         self,
         *,
         pairs: PairSet = "all",
-        loss: Losses = "square",
+        loss: LossName = "square",
         form: Forms = "auto",
         eta: float = 0.1,
         power: float = 0.6,

@@ -18,15 +18,16 @@ from pairloom.engines.state import LOSS, STEPS, LazyModel, State
 from pairloom.estimators.card import Card
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, feature_map
+from pairloom.features.choice import KernelName
 from pairloom.features.scaling import Scaling
-from pairloom.losses import LOSSES, Logistic, Loss, loss_slope, loss_value, with_loss
+from pairloom.losses import LOSSES, Logistic, Loss, LossName, loss_slope, loss_value, with_loss
 from pairloom.memory import Latest, Memory, Reservoir
 from pairloom.models.base import Dtype, Model
 from pairloom.models.learner import Learner
 from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Penalty, simple_schedule
-from pairloom.systems.fpogd import Kernels, Losses, Schedules
+from pairloom.systems.fpogd import Schedules
 
 PairsOf = Literal["none", "previous", "reservoir"]
 
@@ -78,8 +79,8 @@ class FourierSGD(PairwiseClassifier):
         *,
         pairs: PairsOf = "none",
         size: int = 16,
-        loss: Losses = "logistic",
-        kernel: Kernels = "gaussian",
+        loss: LossName = "logistic",
+        kernel: KernelName = "gaussian",
         gamma: float | Sequence[float] | Literal["paper", "median"] = "paper",
         n_components: int = 512,
         eta: float = 0.5,

@@ -15,8 +15,9 @@ from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, feature_map
+from pairloom.features.choice import KernelName
 from pairloom.features.scaling import Scaling
-from pairloom.losses import LOSSES
+from pairloom.losses import LOSSES, LossName
 from pairloom.memory import Strata
 from pairloom.memory.base import By, Normalization, Space
 from pairloom.memory.strata import Representative, StrataState
@@ -27,8 +28,6 @@ from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Form, schedule_named
 from pairloom.stream import Stream
 
-Kernels = Literal["gaussian", "laplace", "cauchy", "matern32", "matern52", "linear"]
-Losses = Literal["square", "hinge", "squared_hinge", "logistic"]
 Schedules = Literal["constant", "sqrt", "poly"]
 
 
@@ -70,11 +69,12 @@ class FPOGD(PairwiseClassifier):
 
     Attributes
     ----------
-    stream_ : the :class:`~pairloom.Stream` under this face: ``stream_.model`` has the parts, ``stream_.state`` the arrays.
+    stream_ : the :class:`~pairloom.Stream` under this face; its ``model`` has the parts, its ``state`` the arrays.
     coef_ : w, speaking for ``classes_[1]``.
     gamma_, eps_ : the width and radius in use, after rules on data.
     n_strata_, strata_sizes_, strata_centers_, strata_variances_ : per class, as in ``classes_`` (one entry if joint).
-    n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see :class:`~pairloom.estimators.classifier.PairwiseClassifier`.
+    n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see
+        :class:`~pairloom.estimators.classifier.PairwiseClassifier`.
 
     Cost
     ----
@@ -99,10 +99,10 @@ class FPOGD(PairwiseClassifier):
     def __init__(
         self,
         *,
-        kernel: Kernels = "gaussian",
+        kernel: KernelName = "gaussian",
         gamma: float | Sequence[float] | Literal["paper", "median"] = "paper",
         n_components: int | Literal["auto"] = 512,
-        loss: Losses = "square",
+        loss: LossName = "square",
         eta: float = 0.125,
         schedule: Schedules = "constant",
         alpha: float = 1e-6,
@@ -182,7 +182,7 @@ class FPOGD(PairwiseClassifier):
         *,
         etas: Sequence[float] | None = None,
         alphas: Sequence[float] | None = None,
-        losses: Sequence[Losses] | None = None,
+        losses: Sequence[LossName] | None = None,
         schedules: Sequence[Schedules] | None = None,
         averages: Sequence[Average] | None = None,
         n_classes: int = 2,

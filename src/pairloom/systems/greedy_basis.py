@@ -2,8 +2,8 @@
 
     E(beta) = (alpha / 2) beta' K_JJ beta + L(o),    o = beta K_J,    K_J = (k(x_j, x_i)), j in J, all rows i
 
-with L the squared hinge loss over all pairs (:class:`~pairloom.metrics.pair_sums.PairSums`). Kernel values are (m, n): a row
-for each of m basis functions.
+with L the squared hinge loss over all pairs (:class:`~pairloom.metrics.pair_sums.PairSums`). Kernel values are (m, n):
+a row for each of m basis functions.
 """
 
 from collections.abc import Callable

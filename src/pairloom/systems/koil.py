@@ -15,18 +15,18 @@ from pairloom.engines.state import LOSS, PAIRS, STEPS, State
 from pairloom.estimators.card import Card
 from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
+from pairloom.features.choice import KernelName
 from pairloom.features.scaling import Scaling
 from pairloom.losses import LOSSES, Hinge, Loss, with_loss
 from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant
-from pairloom.systems.fpogd import Kernels
 from pairloom.systems.koil_loop import learn
 
 Policy = Literal["fifo", "rs"]
 Select = Literal["violators", "neighbours"]
-Losses = Literal["hinge", "squared_hinge"]
+HingeName = Literal["hinge", "squared_hinge"]
 
 
 class KOIL(KernelClassifier):
@@ -99,13 +99,13 @@ class KOIL(KernelClassifier):
         *,
         policy: Policy = "rs",
         plus_plus: bool = True,
-        loss: Losses = "hinge",
+        loss: HingeName = "hinge",
         budget: int = 100,
         n_neighbors: int = 5,
         select: Select = "violators",
         C: float = 10.0,
         eta: float = 0.01,
-        kernel: Kernels = "gaussian",
+        kernel: KernelName = "gaussian",
         gamma: float | Literal["paper", "median"] = "paper",
         scale: Scaling = None,
         dtype: Dtype = "float32",
@@ -134,7 +134,7 @@ class KOIL(KernelClassifier):
         return Card("Hu et al. 2015", "s d", "s d + s^2", model="linear" if self.kernel == "linear" else "kernel")
 
     def _make_model(self, n_classes: int, seed: int | None) -> "Budgeted":
-        check_choice("loss", self.loss, Losses)
+        check_choice("loss", self.loss, HingeName)
         check_number("eta", self.eta, 0, 1, open_low=True)
         return Budgeted(
             policy=self.policy,

@@ -15,15 +15,15 @@ from pairloom.engines.state import LOSS, PAIRS, STEPS, State
 from pairloom.estimators.card import Card
 from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
+from pairloom.features.choice import KernelName
 from pairloom.features.scaling import Scaling
-from pairloom.losses import LOSSES, Loss, Square, with_loss
+from pairloom.losses import LOSSES, Loss, LossName, Square, with_loss
 from pairloom.memory.history import check_rows
 from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.models.moments import PairSet
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Polynomial
-from pairloom.systems.fpogd import Kernels, Losses
 from pairloom.systems.opera_loop import learn
 
 SMALLEST = 64
@@ -64,7 +64,8 @@ class OPERA(KernelClassifier):
 
     Attributes
     ----------
-    support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`; all rows are supports.
+    support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`; all rows are
+        supports.
 
     Cost
     ----
@@ -94,8 +95,8 @@ class OPERA(KernelClassifier):
         self,
         *,
         pairs: PairSet = "all",
-        loss: Losses = "square",
-        kernel: Kernels = "gaussian",
+        loss: LossName = "square",
+        kernel: KernelName = "gaussian",
         gamma: float | Literal["paper", "median"] = "paper",
         eta: float = 0.5,
         power: float = 0.6,

@@ -17,12 +17,12 @@ from pairloom.engines.state import LOSS, STEPS, State
 from pairloom.estimators.card import Card
 from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
+from pairloom.features.choice import KernelName
 from pairloom.features.exact import kernel_row, kernel_with_itself
 from pairloom.features.scaling import Scaling
 from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.pairs import OppositeClass
-from pairloom.systems.fpogd import Kernels
 
 
 class ProjectronPP(KernelClassifier):
@@ -80,7 +80,7 @@ class ProjectronPP(KernelClassifier):
         *,
         theta: float = 0.1,
         max_supports: int = 500,
-        kernel: Kernels = "gaussian",
+        kernel: KernelName = "gaussian",
         gamma: float | Literal["paper", "median"] = "paper",
         scale: Scaling = None,
         dtype: Dtype = "float32",

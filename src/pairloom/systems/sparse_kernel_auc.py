@@ -16,12 +16,12 @@ from pairloom.engines.state import LOSS, PAIRS, STEPS, State
 from pairloom.estimators.card import Card
 from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
+from pairloom.features.choice import KernelName
 from pairloom.features.scaling import Scaling
 from pairloom.metrics.pair_sums import EveryPair, PairSums
 from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow, evaluate
 from pairloom.pairs import OppositeClass
-from pairloom.systems.fpogd import Kernels
 from pairloom.systems.greedy_basis import grow
 
 
@@ -88,7 +88,7 @@ class SparseKernelAUC(KernelClassifier):
     def __init__(
         self,
         *,
-        kernel: Kernels = "gaussian",
+        kernel: KernelName = "gaussian",
         gamma: float | Literal["paper", "median"] = "paper",
         alpha: float = 1e-4,
         max_support: int = 200,
