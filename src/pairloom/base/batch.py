@@ -37,6 +37,11 @@ class Batch:
         rest = (np.concatenate([getattr(b, name) for b in batches]) for name in ("y", "weight", "query"))
         return cls(X, *rest)
 
+    def weighted(self) -> "Batch":
+        """The rows of positive weight."""
+        keep = self.weight > 0
+        return self if keep.all() else self[keep]
+
     def copy(self) -> "Batch":
         """Rows that the caller cannot change."""
         return Batch(self.X.copy(), self.y.copy(), self.weight.copy(), self.query.copy())

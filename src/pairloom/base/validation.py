@@ -149,19 +149,25 @@ def _place(index: Any, names: Any = None) -> str:
 
 
 def rows_of(X: Any, dtype: str) -> Any:
-    """Rows as a C-contiguous (n, d) array of this dtype; sparse rows stay sparse, as CSR in order and without zeros."""
+    """Finite rows as a C-contiguous (n, d) array of this dtype, or CSR in order and without zeros."""
     refuse_other_kinds("X", X)
     check_indices(X)
+    try:
+        rows = as_rows(X, dtype)
+    except OverflowError as error:
+        raise ValueError(f"X holds a number beyond all doubles: {error}") from None
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(f"X must have rows and columns, got shape {rows.shape}")
+    check_finite(rows, dtype, X)
+    return rows
+
+
+def as_rows(X: Any, dtype: str) -> Any:
+    """Numbers as a C-contiguous array of this dtype; sparse rows stay sparse, as CSR in order and without zeros."""
     with np.errstate(over="ignore"):  # what overflows is infinite, and reported by ``check_finite``
         if hasattr(X, "tocsr"):
             return _canonical(X.tocsr().astype(dtype))
-        try:
-            X = np.ascontiguousarray(X, dtype=dtype)
-        except OverflowError as error:
-            raise ValueError(f"X holds a number beyond all doubles: {error}") from None
-    if X.ndim != 2 or X.shape[1] == 0:
-        raise ValueError(f"X must have rows and columns, got shape {X.shape}")
-    return X
+        return np.ascontiguousarray(X, dtype=dtype)
 
 
 def _canonical(X: Any) -> Any:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pairloom.base.checks import check_choice
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.base.validation import check_finite, checked_rows, named_row, row_of
+from pairloom.base.validation import as_rows, check_finite, checked_rows, named_row, row_of
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
@@ -145,12 +145,12 @@ class StreamEstimator(BaseEstimator, ABC):
         check_choice("dtype", self.dtype, Dtype)
         dtype = self.dtype if first else self.stream_.model.dtype
         if not first and self._is_plain(X):
-            rows = X
-            check_finite(rows, dtype)
+            rows = as_rows(X, dtype)
         else:
-            rows = checked_rows(X, dtype, partial(check_array, estimator=self))
+            rows = as_rows(checked_rows(X, dtype, partial(check_array, estimator=self)), dtype)
             if not first:
                 validate_data(self, X, reset=False, skip_check_array=True)
+        check_finite(rows, dtype, X)
         return rows
 
     def _rows_to_score(self, X: Any) -> Any:

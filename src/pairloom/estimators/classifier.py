@@ -18,7 +18,7 @@ from pairloom.base.validation import check_weight, one_weight, positive_weight, 
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_labels import Labels, check_no_gaps, declared_classes, learn_labels
 from pairloom.models.base import Model
-from pairloom.pairs import query_code
+from pairloom.pairs import query_code, query_codes
 from pairloom.stream import Stream
 from pairloom.stream.calibration import Calibration, Fit
 
@@ -82,7 +82,9 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         else:
             self.stream_.check_room(1)
         batch = Batch(row, np.array([code]), weight, query_code(None))
-        return self._learn_rows(batch, stacklevel=4)
+        self.stream_.learn(batch)
+        self.stream_.warn_if_unstable(stacklevel=3)
+        return self
 
     def score_one(self, x: Any) -> float:
         """Log-odds of the positive class, ``pos_label_``, for one row; 0 before anything was learned."""
@@ -172,14 +174,17 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
             return self
         labels = self._labels if known else self._labels_after(y, classes, first=first, whole=whole)
         stream = self._start(labels, rows.shape[1]) if first else self.stream_
-        batch = stream.check(rows, labels.encode(y), weight)
+        batch = Batch(rows, labels.encode(y), weight, query_codes(None, len(y)))
+        stream.check_room(len(batch))
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
             self._forget()
         self._labels, self.stream_ = labels, stream
         if self.needs_all_rows:
             stream.start_with(batch)
-        return self._learn_rows(batch, stacklevel=5)
+        stream.learn(batch)
+        stream.warn_if_unstable(stacklevel=4)
+        return self
 
     def _check_targets(self, y: Any) -> Array:
         """Labels as a finite one-dimensional array."""
@@ -235,12 +240,6 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
             raise ValueError(f"classes={list(classes)}, but an earlier call named {declared.tolist()}")
         classes = declared if classes is None else classes
         return learn_labels(None if first else self._labels, y, classes, self.pos_label, whole=whole)
-
-    def _learn_rows(self, batch: Batch, *, stacklevel: int) -> Self:
-        """Learn valid rows."""
-        self.stream_.learn(batch)
-        self.stream_.warn_if_unstable(stacklevel)
-        return self
 
     @property
     def calibration_(self) -> list[tuple[float, float]]:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from pairloom.base.batch import Batch
 from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_weight
@@ -81,31 +82,31 @@ class PairwiseEstimator(StreamEstimator):
         if weight[0] == 0:
             return self
         stream = self.stream_ if self._started else self._start(row.shape[1])
-        batch = stream.check(row, label, weight, query)
+        stream.check_room(1)
         if not self._started:
             self._remember_columns(x, row.shape[1])
             seed_of(self.random_state)
             self.stream_ = stream
-        stream.learn(batch)
+        stream.learn(Batch(row, label, weight, query))
         stream.warn_if_unstable(stacklevel=3)
         return self
 
     def predict(self, X: Any) -> Array:
         """One number for each row; a row's number does not depend on the other rows."""
         rows = self._rows_to_score(X)
-        return self._predictions(self.stream_.score(rows))
+        return self._predictions(self.stream_.score_rows(rows))
 
     def score_one(self, x: Any) -> float:
         """``predict`` for one row; 0 before anything was learned."""
         if not self._started:
             return 0.0
-        return float(self._predictions(self.stream_.score(self._row(x)))[0])
+        return float(self._predictions(self.stream_.score_rows(self._row(x)))[0])
 
     def pair_score(self, X: Any, X2: Any) -> Array:
         """s(x) - s(x') of the rows of X and X2, pair by pair."""
         rows, rows2 = self._rows_to_score(X), self._rows_to_score(X2)
         check_consistent_length(rows, rows2)
-        return self.stream_.pair_score(rows, rows2)
+        return self.stream_.score_rows(rows) - self.stream_.score_rows(rows2)
 
     @property
     def card(self) -> Card:
@@ -136,10 +137,12 @@ class PairwiseEstimator(StreamEstimator):
         labels = real_labels(y, self, self.largest_label)
         check_consistent_length(rows, labels)
         weight, query = check_weight(sample_weight, len(labels)), query_codes(groups, len(labels))
-        if positive_weight(weight, may_be_none=not whole) is not None and not weight.any():
+        positive_weight(weight, may_be_none=not whole)
+        batch = Batch(rows, labels, weight, query).weighted()
+        if len(batch) == 0:
             return self
         stream = self._start(rows.shape[1]) if first else self.stream_
-        batch = stream.check(rows, labels, weight, query)
+        stream.check_room(len(batch))
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
             seed_of(self.random_state)

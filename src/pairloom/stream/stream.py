@@ -12,7 +12,7 @@ from pairloom.base.clock import next_replay
 from pairloom.base.threads import ONE_THREAD
 from pairloom.base.tree import copy, nbytes
 from pairloom.base.typing import Array
-from pairloom.base.validation import check_finite, check_weight, positive_weight, refuse_masked, rows_of
+from pairloom.base.validation import check_weight, refuse_masked, rows_of
 from pairloom.metrics.auc import mean_auc
 from pairloom.models.base import Many, Model
 from pairloom.pairs import query_codes
@@ -151,11 +151,7 @@ class Stream:
         if y.shape != (n,):
             raise ValueError(f"y has shape {y.shape}, but X has {n} rows")
         y = self.model.pairs.encode(y)
-        weight = check_weight(sample_weight, n)
-        batch = Batch(X, np.ascontiguousarray(y), weight, query_codes(groups, n))
-        keep = positive_weight(weight, may_be_none=True)
-        if keep is not None:
-            batch = batch[keep]
+        batch = Batch(X, np.ascontiguousarray(y), check_weight(sample_weight, n), query_codes(groups, n)).weighted()
         self.check_room(len(batch))
         return batch
 
@@ -215,11 +211,10 @@ class Stream:
         return ring
 
     def _check_rows(self, X: Any) -> Any:
-        given, X = X, rows_of(X, self.model.dtype)
-        if self.state is not None and X.shape[1] != self.state.n_features:
-            raise ValueError(f"X has {X.shape[1]} columns, but this model knows {self.state.n_features}")
-        check_finite(X, self.model.dtype, given)
-        return X
+        rows = rows_of(X, self.model.dtype)
+        if self.state is not None and rows.shape[1] != self.state.n_features:
+            raise ValueError(f"X has {rows.shape[1]} columns, but this model knows {self.state.n_features}")
+        return rows
 
     def _threads(self, n: int) -> AbstractContextManager[None]:
         """One thread for BLAS, unless all products of ``n`` rows are too small for more anyway."""

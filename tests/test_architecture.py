@@ -1,0 +1,104 @@
+"""The house as docs/architecture.md describes it: the way of a row, and the shape of the tree."""
+
+import inspect
+import re
+import sys
+from dataclasses import is_dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+import pairloom
+from pairloom import AUCClassifier
+from pairloom.models.base import Model
+from pairloom.race import Budget, Exact, Portfolio
+from pairloom.stream import Stream
+from pairloom.systems import FPOGD, SPAM
+from tests.conftest import make_stream
+
+PACKAGE = Path(pairloom.__file__).parent
+PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
+
+
+def written(heading):
+    """The functions of a numbered list of the page: the first name of each item."""
+    after = PAGE.read_text().split(heading)[1]
+    items = re.findall(r"^\d+\. `([\w.]+)`", after.split("\n\n`")[0].split("\n\n##")[0], flags=re.M)
+    return [item.split(".")[-1] for item in items]
+
+
+def way(call, last, module):
+    """The functions of the package on the way to the first call of ``last`` in ``module``, outermost first."""
+    found = []
+
+    def watch(frame, event, _):
+        if event == "call" and not found and frame.f_code.co_name == last and frame.f_code.co_filename.endswith(module):
+            while frame is not None:
+                if frame.f_code.co_filename.startswith(str(PACKAGE)):
+                    found.insert(0, frame.f_code.co_name)
+                frame = frame.f_back
+
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def test_the_way_of_a_row_through_fpogd_is_the_one_on_the_page():
+    X, y = make_stream("random", 1100, 3)
+    model = FPOGD(n_components=32, random_state=0).fit(X, y)
+    seen = way(lambda: model.learn_one(X[0], y[0]), "learn_block", "engines/fused.py")
+    assert seen == written("`FPOGD().learn_one(x, y)`")
+
+
+def test_the_way_of_rows_through_the_race_is_the_one_on_the_page():
+    X, y = make_stream("random", 700, 3)
+    # One candidate, a grid: others take other ways at the end.
+    portfolio = Portfolio(exact=None, widths=(1.0,), scales=("wide",), scout_landmarks=16, scout_rank=8)
+    model = AUCClassifier(portfolio=portfolio, budget=Budget(2**20), random_state=0).fit(X[:500], y[:500])
+    seen = way(lambda: model.partial_fit(X[500:], y[500:]), "learn_tile", "engines/blocked.py")
+    assert seen == written("`AUCClassifier().partial_fit(X, y)`")
+    assert Exact is not None
+
+
+def test_the_root_has_few_modules():
+    assert len(list(PACKAGE.glob("*.py"))) <= 8
+
+
+def models():
+    found = set()
+    todo = [Model]
+    while todo:
+        for kind in todo.pop().__subclasses__():
+            found.add(kind)
+            todo.append(kind)
+    return [kind for kind in found if kind.__module__.startswith("pairloom")]
+
+
+def test_models_are_frozen_and_override_nothing_concrete():
+    for kind in models():
+        assert is_dataclass(kind)
+        assert kind.__dataclass_params__.frozen
+        for base in kind.__mro__[1:]:
+            if not (inspect.isclass(base) and issubclass(base, Model)):
+                continue
+            for name, member in vars(base).items():
+                concrete = (inspect.isfunction(member) or isinstance(member, property)) and not name.startswith("__")
+                abstract = getattr(member, "__isabstractmethod__", False)
+                if concrete and not abstract:
+                    assert name not in vars(kind), f"{kind.__name__}.{name} overrides {base.__name__}.{name}"
+
+
+def test_a_stream_is_final():
+    assert Stream.__final__
+
+
+def test_one_loop_for_dense_and_csr_rows_would_change_bits():
+    """The same rows, dense and CSR: scores agree to rounding, and not to the bit."""
+    X, y = make_stream("random", 500, 8)
+    one, other = (SPAM(eta=0.05, random_state=0).fit(rows, y).stream_.score(X) for rows in (X, csr_array(X)))
+    np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+    assert (one != other).any()
