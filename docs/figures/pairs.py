@@ -1,4 +1,7 @@
-"""The figures of docs/pairs.md: ranking inside queries, differences, many classes. Run as a module to draw them."""
+"""The figures of docs/pairs.md: ranking inside queries, differences, many classes.
+
+python docs/figures/pairs.py [folder]
+"""
 
 import sys
 from dataclasses import dataclass
@@ -202,4 +205,4 @@ def run(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1] if len(sys.argv) > 1 else "docs"))
+    run(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent)
