@@ -3,4 +3,4 @@
 from pairloom.cli import app
 
 if __name__ == "__main__":
-    app(prog_name="pairloom")
+    app()

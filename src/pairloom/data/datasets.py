@@ -81,6 +81,7 @@ def load_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None, 
     Raises
     ------
     FileNotFoundError : a file is in none of the places and was not downloaded; says what is expected where
+    ImportError : a download needs pooch, which is not installed; says how to get it
     ValueError : unknown name, or a file that does not hold what it should
 
     Example

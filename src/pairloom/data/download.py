@@ -1,16 +1,19 @@
 """Downloads into the cache, with a progress bar and a record of what came."""
 
+import hashlib
 import json
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from posixpath import basename
+from typing import TYPE_CHECKING, Literal
 
-import pooch
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from pairloom.base.extras import needed
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 RECORD = "sha256.json"
 """Beside the downloads: the SHA-256 of each at the time it came."""
@@ -22,7 +25,7 @@ CHUNK = 1 << 16
 class Bar:
     """A rich progress bar in the form that pooch moves: it sets ``total``, then calls the methods."""
 
-    def __init__(self, progress: Progress, task: TaskID) -> None:
+    def __init__(self, progress: "Progress", task: "TaskID") -> None:
         self.total = 0
         self._progress, self._task = progress, task
 
@@ -44,20 +47,18 @@ def fetch(url: str, folder: Path) -> Path:
     The file appears under its name only when it is complete.
     """
     name = basename(url)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    # On stderr: the output of a program that loads data stays its own.
-    with _quiet_pooch(), Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = Bar(progress, progress.add_task(f"Downloading {name}", total=None))
+    pooch = needed("pooch", "data", f"The download of {name}")
+    with _quiet(pooch.get_logger()), _bar(name) as bar:
         downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=CHUNK)
         path = Path(pooch.retrieve(url, known_hash=None, fname=name, path=folder, downloader=downloader))
-    _write_record(folder, {**_read_record(folder), name: pooch.file_hash(str(path))})
+    _write_record(folder, {**_read_record(folder), name: _sha256(path)})
     return path
 
 
 def check_unchanged(path: Path) -> None:
     """Raise if a downloaded file is no longer what came; a file without a record passes."""
     recorded = _read_record(path.parent).get(path.name)
-    if recorded is not None and (found := pooch.file_hash(str(path))) != recorded:
+    if recorded is not None and (found := _sha256(path)) != recorded:
         raise ValueError(
             f"{path} has changed since it was downloaded: SHA-256 {found}, recorded {recorded}. "
             "Delete the file to download it again"
@@ -83,10 +84,34 @@ def _write_record(folder: Path, record: dict[str, str]) -> None:
     draft.replace(folder / RECORD)
 
 
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _bar(name: str) -> AbstractContextManager[Bar | Literal[False]]:
+    """A bar, or none where rich is not installed."""
+    try:
+        import rich.progress  # noqa: F401
+    except ModuleNotFoundError:
+        return nullcontext(False)
+    return _rich_bar(name)
+
+
 @contextmanager
-def _quiet_pooch() -> Iterator[None]:
+def _rich_bar(name: str) -> Iterator[Bar]:
+    """A bar on stderr: the output of a program that loads data stays its own."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        yield Bar(progress, progress.add_task(f"Downloading {name}", total=None))
+
+
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
     """Without pooch's advice to write the hash into the program: it is recorded here."""
-    logger = pooch.get_logger()
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:

@@ -1,10 +1,9 @@
 """The folders in which data files are looked for."""
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-
-import pooch
 
 from pairloom.data.catalogue import Part
 
@@ -51,7 +50,7 @@ def usual_places(data_home: str | os.PathLike[str] | None = None) -> Places:
     return Places(
         data_home=None if data_home is None else _existing("data_home", Path(data_home)),
         variable=_existing(VARIABLE, Path(variable)) if variable else None,
-        cache=Path(pooch.os_cache("pairloom")),
+        cache=_cache(),
     )
 
 
@@ -60,3 +59,14 @@ def _existing(name: str, folder: Path) -> Path:
     if not folder.is_dir():
         raise FileNotFoundError(f"{name} names {str(folder)!r}, which is not a folder: correct it, or leave it out")
     return folder
+
+
+def _cache() -> Path:
+    """The user's cache of this package, in the folder that is usual on the system."""
+    asked = os.environ.get("XDG_CACHE_HOME", "").strip()
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
+        return Path(local, "pairloom", "pairloom", "Cache")
+    if os.path.isabs(asked):
+        return Path(asked, "pairloom")
+    return Path(os.path.expanduser("~/Library/Caches" if sys.platform == "darwin" else "~/.cache"), "pairloom")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pairloom.base.extras import needed
 from pairloom.race.state import Standing
 
 if TYPE_CHECKING:
@@ -16,8 +17,7 @@ FAINT = "#b8b8b8"
 def plot_standings(standings: Sequence[Standing], mixture: Sequence[str], ax: "Axes | None" = None) -> "Axes":
     """Draw the area under the curve of each candidate against the row; those of the mixture in colour."""
     if ax is None:
-        from matplotlib import pyplot
-
+        pyplot = needed("matplotlib.pyplot", "plot", "Drawing a race")
         ax = pyplot.subplots(figsize=(8, 4.5), layout="constrained")[1]
     lines: dict[str, list[tuple[int, float]]] = {}
     for one in standings:

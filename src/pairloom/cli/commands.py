@@ -1,0 +1,95 @@
+"""The commands: they parse options and call; what a command does lives elsewhere."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pairloom import __version__
+from pairloom.base.extras import needed
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pairloom {__version__}")
+        raise typer.Exit
+
+
+def _check_writable(out: Path) -> None:
+    """Fail before the work, not after it, if a file cannot be written."""
+    if not out.absolute().parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {str(out.parent)!r}", param_hint="--out")
+    try:
+        if out.exists():
+            out.open("ab").close()
+        else:
+            with tempfile.TemporaryFile(dir=out.absolute().parent):
+                pass
+    except OSError as error:
+        raise typer.BadParameter(f"cannot write {str(out)!r}: {error.strerror}", param_hint="--out") from error
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Learning from pairs on a stream: one pass, bounded memory, kernels."""
+
+
+@app.command(epilog="Example: [bold]pairloom demo --out demo.png --seed 1[/bold]")
+def demo(
+    out: Annotated[Path, typer.Option(help="Where to save the figure (PNG).", dir_okay=False, writable=True)] = Path(
+        "pairloom-demo.png"
+    ),
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Seed of the streams' order and of the learners.")
+    ] = 0,
+) -> None:
+    """Stream two embedded data sets once, with AUC live; print a table and save a figure.
+
+    FPOGD, with a Gaussian and with a linear kernel, beside scikit-learn's RBFSampler + SGDClassifier on the same rows.
+    """
+    _check_writable(out)
+    needed("matplotlib", "plot", "The demo")
+    # Imported here, so that `pairloom --help` does not wait for scikit-learn and matplotlib.
+    from pairloom.experiments.demo import run
+
+    run(out, seed)
+
+
+@app.command(epilog="Example: [bold]pairloom datasets --data-home ~/libsvm[/bold]")
+def datasets(
+    data_home: Annotated[
+        Path | None, typer.Option(help="A folder of LIBSVM files, looked at first.", exists=True, file_okay=False)
+    ] = None,
+) -> None:
+    """List the data sets that are known by name, and where their files are; reads and downloads nothing.
+
+    Looks in --data-home, in the folder that the environment variable PAIRLOOM_DATA names, and in the user's cache.
+    """
+    from pairloom.cli.datasets import run
+
+    try:
+        run(data_home)
+    except FileNotFoundError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+@app.command(epilog="Example: [bold]pairloom systems --markdown > systems.md[/bold]")
+def systems(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+) -> None:
+    """Print the paper's Table 1 for every system of the library: what it is, what it costs, how fast it runs here."""
+    from pairloom.experiments.systems import run
+
+    run(markdown)

@@ -1,0 +1,180 @@
+"""What an extra brings: all else works without it, and a sentence names it where it is missing; in real processes."""
+
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pooch
+import pytest
+
+from pairloom.base.extras import needed
+from pairloom.data.places import usual_places
+
+ROOT = Path(__file__).parent.parent
+EXTRAS = ("matplotlib", "pooch", "rich", "typer")
+COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
+
+BLOCK = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+FIT = """
+import numpy as np
+import pairloom
+from pairloom.systems import FPOGD
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+y = X[:, 0] > 0.5
+print(FPOGD(random_state=0).fit(X, y).predict(X).shape)
+model = pairloom.AUCClassifier(random_state=0).fit(X, y)
+print(model.predict(X).shape)
+"""
+
+DOWNLOAD = """
+from pathlib import Path
+from pairloom.data.download import check_unchanged, fetch
+
+path = fetch({url!r}, Path({folder!r}))
+check_unchanged(path)
+print(path.read_text())
+"""
+
+
+def run(code, *absent, cwd=None):
+    """Run code in a process in which some packages are not installed."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", BLOCK.format(names=absent) + code],
+        cwd=cwd, capture_output=True, encoding="utf-8", timeout=600, check=False,
+    )  # fmt: skip
+
+
+def last_line(done):
+    return done.stderr.strip().splitlines()[-1]
+
+
+def test_learning_needs_no_extra_and_drawing_says_which():
+    done = run(FIT + "model.plot_race()", *EXTRAS)
+    assert done.stdout == "(60,)\n(60,)\n"
+    assert last_line(done).endswith(
+        'Drawing a race needs matplotlib, which is not installed: pip install "pairloom[plot]"'
+    )
+
+
+@pytest.fixture
+def address(tmp_path, monkeypatch):
+    """Where a server on this machine has a file."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    (tmp_path / "tiny.t").write_text("1 1:7")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/tiny.t"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_download_without_pooch_names_the_extra(tmp_path, address):
+    done = run(DOWNLOAD.format(url=address, folder=str(tmp_path / "cache")), "pooch")
+    assert last_line(done).endswith(
+        'The download of tiny.t needs pooch, which is not installed: pip install "pairloom[data]"'
+    )
+
+
+def test_a_download_without_rich_has_no_bar(tmp_path, address):
+    done = run(DOWNLOAD.format(url=address, folder=str(tmp_path / "cache")), "rich", "typer", "matplotlib")
+    assert (done.stdout, done.stderr) == ("1 1:7\n", "")
+
+
+def test_files_at_hand_are_read_without_any_extra(tmp_path):
+    (tmp_path / "a.t").write_text("1 1:7\n2 2:1\n")
+    code = (
+        "from pairloom.data import Part, Source; from pairloom.data.datasets import load; "
+        "from pairloom.data.places import usual_places; "
+        "source = Source('a', (Part('a.t'),), n_features=2, n_negative=1, n_positive=1, labels=(1, 2)); "
+        f"print(load(source, usual_places({str(tmp_path)!r})).X.tolist())"
+    )
+    done = run(code, *EXTRAS)
+    assert (done.stdout, done.stderr) == ("[[7.0, 0.0], [0.0, 1.0]]\n", "")
+
+
+@pytest.mark.parametrize("asked", ["", "relative", "/somewhere"])
+def test_the_cache_is_where_pooch_has_it(asked, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", asked)
+    monkeypatch.delenv("PAIRLOOM_DATA", raising=False)
+    assert usual_places().cache == Path(pooch.os_cache("pairloom"))
+
+
+def command(*args, absent, script=True, cwd=None):
+    """The command as installed, or as a module."""
+    start = f"run_path({str(COMMAND)!r}" if script else "run_module('pairloom'"
+    code = f"sys.argv = {['pairloom', *args]!r}\nimport runpy\nrunpy.{start}, run_name='__main__')"
+    return run(code, *absent, cwd=cwd)
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "module"])
+@pytest.mark.parametrize("absent", [("typer",), ("rich",), EXTRAS], ids=" ".join)
+def test_the_command_names_the_extra_in_one_sentence(script, absent):
+    package = "typer" if "typer" in absent else "rich"
+    sentence = f'The command pairloom needs {package}, which is not installed: pip install "pairloom[cli]"\n'
+    done = command("systems", absent=absent, script=script)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
+
+
+def test_the_demo_names_the_extra_before_it_starts(tmp_path):
+    done = command("demo", absent=("matplotlib",), cwd=tmp_path)
+    sentence = 'The demo needs matplotlib, which is not installed: pip install "pairloom[plot]"\n'
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("args", [("--version",), ("systems", "--help"), ("datasets",)], ids=" ".join)
+def test_commands_that_draw_and_download_nothing_need_only_their_own_extra(args, monkeypatch):
+    monkeypatch.delenv("PAIRLOOM_DATA", raising=False)
+    done = command(*args, absent=("matplotlib", "pooch"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_a_package_that_is_there_but_broken_is_not_called_missing(tmp_path, monkeypatch):
+    (tmp_path / "cracked.py").write_text("import nowhere_to_be_found")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="No module named 'nowhere_to_be_found'"):
+        needed("cracked", "plot", "A picture")
+
+
+def readme_packages():
+    """What the readme's table says: the group, "always" or an extra -> its packages."""
+    readme = (ROOT / "README.md").read_text()
+    table = readme.split("| package | comes with | why |\n|---|---|---|\n")[1].split("\n\n")[0]
+    found: dict[str, set[str]] = {}
+    for line in table.splitlines():
+        packages, group = line.lower().strip("| ").split(" | ")[:2]
+        found.setdefault(group.strip("`"), set()).update(packages.split(", "))
+    return found
+
+
+def test_the_readme_lists_exactly_the_dependencies():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    names = {
+        group: {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
+        for group, requirements in {"always": project["dependencies"], **extras}.items()
+    }
+    assert readme_packages() == {group: names[group] for group in ("always", "plot", "data", "cli")}
+    assert names["plot"] | names["data"] | names["cli"] == set(EXTRAS)
+    assert extras["all"] == ["pairloom[plot,data,cli]"]
+    assert all("pairloom[all" in extras[group][0] for group in ("test", "dev"))
