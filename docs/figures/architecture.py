@@ -3,6 +3,7 @@
 python docs/figures/architecture.py
 """
 
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
@@ -30,7 +31,7 @@ def main() -> None:
         box(ax, x, 2.2, WIDTH, HEIGHT, colour)
         ax.text(x + WIDTH / 2, 2.2 + HEIGHT - 0.28, name, ha="center", va="center", weight="bold", size=12)
         ax.text(x + WIDTH / 2, 2.2 + HEIGHT / 2 - 0.22, what, ha="center", va="center", size=9.5)
-    for start, end in zip(left, left[1:], strict=False):
+    for start, end in pairwise(left):
         arrow(ax, (start + WIDTH, 3.1), (end, 3.1), "black")
     ax.text(left[0] - 0.55, 3.1, "row", ha="right", va="center", size=11, style="italic")
     arrow(ax, (left[0] - 0.5, 3.1), (left[0], 3.1), "black")
@@ -55,9 +56,8 @@ def main() -> None:
 
 def box(ax, x, y, width, height, colour, dashed=False):
     """A rounded box."""
-    style = "--" if dashed else "-"
-    patch = FancyBboxPatch((x, y), width, height, "round,pad=0.02,rounding_size=0.12", fc=colour, ec="#555555", ls=style)
-    ax.add_patch(patch)
+    form, style = "round,pad=0.02,rounding_size=0.12", "--" if dashed else "-"
+    ax.add_patch(FancyBboxPatch((x, y), width, height, form, fc=colour, ec="#555555", ls=style))
 
 
 def arrow(ax, start, end, colour, bend="arc3"):

@@ -3,6 +3,7 @@
 from pairloom.estimators.auc import AUCClassifier
 from pairloom.estimators.ranker import PairwiseRanker
 from pairloom.estimators.regressor import PairwiseRegressor
+from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.metrics.concordance import concordance
 
-__all__ = ["AUCClassifier", "PairwiseRanker", "PairwiseRegressor", "concordance"]
+__all__ = ["AUCClassifier", "FeatureTransformer", "PairwiseRanker", "PairwiseRegressor", "concordance"]

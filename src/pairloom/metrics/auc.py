@@ -1,7 +1,6 @@
 """Area under the curve: the share of pairs of two classes that scores put in order."""
 
 import numpy as np
-from scipy.stats import rankdata
 
 from pairloom.base.typing import Array
 
@@ -12,6 +11,8 @@ def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:
     >>> weighted_auc(np.array([[3.0], [2.0], [2.0], [1.0]]), np.array([True, True, False, False]), np.ones(4))
     array([0.875])
     """
+    from scipy.stats import rankdata  # here: it takes longer to import than all the rest
+
     lowest, highest = (rankdata(scores, method=method, axis=0).astype(int) for method in ("min", "max"))
     order = scores.argsort(axis=0)
     negative = np.where(positive, 0.0, weights)
