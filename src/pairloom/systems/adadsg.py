@@ -240,7 +240,8 @@ class StagedPairs(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         """Only score the rows: they were learned by ``init``."""
-        return Scored(state.t, score_or_learn(self, state, batch), batch.y, batch.weight)
+        scores = score_or_learn(self, state, batch)
+        return Scored(state.t, scores, batch.y, batch.weight)
 
     def coef(self, state: State) -> Array:
         """w, one row per target of the pairs."""
