@@ -14,7 +14,8 @@ from pairloom.base.randomness import generator
 from pairloom.engines.state import CUT, PAIRS
 from pairloom.losses import LOSSES, Square
 from pairloom.systems import AdaDSG
-from pairloom.systems.adadsg import Stage, descend, stages
+from pairloom.systems.adadsg import Stage, stages
+from pairloom.systems.adadsg_loop import descend
 from tests.conftest import STREAMS, make_stream
 
 FEATURES = {"linear": {}, "scaled": {"scale": "standard"}, "fourier": {"features": RandomFourier(24, Gaussian(0.2))}}

@@ -70,7 +70,7 @@ def candidates(model: Engined) -> Sequence[Engine]:
     return model.engines["fused" if model.engine == "auto" else model.engine]
 
 
-def learn_rows(model: Engined, state: Any, batch: Batch) -> Array:
+def run_engine(model: Engined, state: Any, batch: Batch) -> Array:
     """Learn rows with the first engine that takes them."""
     for engine in candidates(model):
         if engine.takes(model, state, batch):

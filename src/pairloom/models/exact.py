@@ -14,7 +14,7 @@ from pairloom.base.compiled import row_dots
 from pairloom.base.threads import on_one_thread
 from pairloom.base.tree import DERIVED, Rounded, node
 from pairloom.base.typing import Array
-from pairloom.engines.base import Engine, candidates, learn_rows
+from pairloom.engines.base import Engine, candidates, run_engine
 from pairloom.engines.state import State
 from pairloom.features.growing import refuse_growing
 from pairloom.models.base import Mapped, Trouble, linear_scores
@@ -175,7 +175,7 @@ class ExactLearner(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         due = next_calibration(state.t) == state.t + len(batch)
-        scores = learn_rows(self, state, batch)
+        scores = run_engine(self, state, batch)
         if due:
             state.w[:] = self.solve(state)
         return Scored(state.t, scores, batch.y, batch.weight)

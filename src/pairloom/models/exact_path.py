@@ -10,7 +10,7 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_count, check_numbers
 from pairloom.base.clock import next_multiple, next_solution
 from pairloom.base.typing import Array
-from pairloom.engines.base import Engine, learn_rows
+from pairloom.engines.base import Engine, run_engine
 from pairloom.engines.state import State
 from pairloom.models.base import Mapped, Trouble, linear_scores
 from pairloom.models.exact import ExactLearner, solved, start_moments
@@ -71,7 +71,7 @@ class ExactPath(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         due = next_solution(state.t) == state.t + len(batch)
-        scores = learn_rows(self, state, batch)
+        scores = run_engine(self, state, batch)
         if due:
             state.w[:] = self.solve(state)
         return Scored(state.t, scores, batch.y, batch.weight)

@@ -11,7 +11,7 @@ from pairloom.base.clock import NEVER
 from pairloom.base.compiled import compiled, dot
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.engines.base import learn_rows
+from pairloom.engines.base import run_engine
 from pairloom.engines.fused import BLOCK_BYTES
 from pairloom.engines.reference import HEAVY
 from pairloom.engines.state import State
@@ -123,7 +123,7 @@ class Expansion(Mapped):
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
-        scores = learn_rows(self, state, batch)
+        scores = run_engine(self, state, batch)
         return Scored(state.t, scores, batch.y, batch.weight)
 
     def score(self, state: State, X: Any) -> Array:

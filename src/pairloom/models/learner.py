@@ -13,7 +13,7 @@ from pairloom.base.csr import is_sparse
 from pairloom.base.tree import cast
 from pairloom.base.typing import Array
 from pairloom.engines import fused, reference, sparse
-from pairloom.engines.base import Engine, learn_rows
+from pairloom.engines.base import Engine, run_engine
 from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.losses import Loss, Residual, Square
@@ -113,7 +113,7 @@ class Learner(Mapped):
     def run(self, state: State, batch: Batch) -> Scored:
         if self.features.grows:
             grow(self, self.features, state)
-        scores = learn_rows(self, state, batch)
+        scores = run_engine(self, state, batch)
         return Scored(state.t, scores, batch.y, batch.weight)
 
     def coef(self, state: State) -> Array:

@@ -10,7 +10,7 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.clock import NEVER
 from pairloom.base.csr import Rows, csr, is_sparse
 from pairloom.base.typing import Array
-from pairloom.engines.base import learn_rows
+from pairloom.engines.base import run_engine
 from pairloom.engines.fused import BLOCK_BYTES
 from pairloom.engines.reference import HEAVY, limited
 from pairloom.engines.sparse import center_of
@@ -150,7 +150,7 @@ class RuleLearner(Mapped):
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
-        scores = learn_rows(self, state, batch)
+        scores = run_engine(self, state, batch)
         return Scored(state.t, scores, batch.y, batch.weight)
 
     def coef(self, state: State) -> Array:

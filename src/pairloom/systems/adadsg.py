@@ -10,25 +10,23 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.clock import NEVER
-from pairloom.base.compiled import compiled, dot
 from pairloom.base.csr import Rows, is_sparse
 from pairloom.base.typing import Array
-from pairloom.engines import reference
-from pairloom.engines.base import Engine, EngineName
-from pairloom.engines.base import learn_rows as score_or_learn
-from pairloom.engines.fused import BLOCK_BYTES, SKIP, apply_step, safe_length
-from pairloom.engines.sparse_kernels import SIGMA, gather, square_of, step_rows
-from pairloom.engines.state import LOSS, PAIRS, STEPS, State
+from pairloom.engines.base import Engine, EngineName, run_engine
+from pairloom.engines.fused import BLOCK_BYTES
+from pairloom.engines.sparse_kernels import SIGMA
+from pairloom.engines.state import State
 from pairloom.estimators.card import Card
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.growing import refuse_growing
 from pairloom.features.scaling import Scaling
-from pairloom.losses import LOSSES, Loss, LossName, Square, loss_slope, loss_value, with_loss
+from pairloom.losses import LOSSES, Loss, LossName, Square, with_loss
 from pairloom.models.base import Dtype, Mapped, Trouble, linear_scores
 from pairloom.models.rule import lazy_model
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant, ElasticNet
+from pairloom.systems.adadsg_loop import descend, learn, learn_rows
 
 Accuracy = Literal["sqrt", "inverse", "constant"]
 
@@ -240,7 +238,7 @@ class StagedPairs(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         """Only score the rows: they were learned by ``init``."""
-        scores = score_or_learn(self, state, batch)
+        scores = run_engine(self, state, batch)
         return Scored(state.t, scores, batch.y, batch.weight)
 
     def coef(self, state: State) -> Array:
@@ -298,51 +296,3 @@ class StagedPairs(Mapped):
         if state.lazy is not None:
             state.w[:] = state.lazy.factors[:, [SIGMA]] * state.lazy.w_hat
             state.lazy = None
-
-
-def descend(w: Array, d: Array, loss: Loss, steps: Array, tally: Array) -> Array:
-    """The specification: w after a step on the pair with difference d = z_i - z_j."""
-    keep, rate, threshold = steps.tolist()
-    margin = w @ d
-    g, slope = float(loss.value(margin)), float(loss.derivative(margin))
-    size = slope**2 * float(d @ d)
-    curvature = size / (2.0 * g) if g > 0 and np.isfinite(loss.smoothness) else 0.0
-    rate = reference.guard(rate, curvature, g + size, tally)
-    if rate == 0:
-        return w
-    tally[[STEPS, PAIRS, LOSS]] += [1.0, 1.0, g]
-    u = keep * w - rate * slope * d
-    return np.asarray(np.sign(u) * np.maximum(0.0, np.abs(u) - threshold))
-
-
-@compiled
-def learn(D: Array, loss: int, smooth: bool, steps: Array, w: Array, tally: Array) -> None:
-    """``descend`` for the rows of D."""
-    for i in range(D.shape[0]):
-        margin = dot(w, D[i])
-        g, slope = loss_value(loss, margin), loss_slope(loss, margin)
-        length = safe_length(g, slope * slope * float(dot(D[i], D[i])), steps[0], steps[1], smooth, False, tally)
-        if length != SKIP:
-            apply_step(w, D[i], steps[0], length * slope, steps[2], np.inf)
-            tally[STEPS] += 1.0
-            tally[PAIRS] += 1.0
-            tally[LOSS] += g
-
-
-@compiled
-def learn_rows(
-    data: Array, indices: Array, indptr: Array, loss: int, smooth: bool, steps: Array,
-    w: Array, u: Array, f: Array, tally: Array,
-) -> None:  # fmt: skip
-    """``learn`` for CSR rows: w = sigma w_hat."""
-    nowhere = np.empty(0)
-    for i in range(indptr.shape[0] - 1):
-        cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        margin, square = f[SIGMA] * gather(w, cols, vals), square_of(vals)
-        g, slope = loss_value(loss, margin), loss_slope(loss, margin)
-        length = safe_length(g, slope * slope * square, steps[0], steps[1], smooth, False, tally)
-        if length != SKIP:
-            step_rows(w, u, f, nowhere, cols, vals, square, steps[0], length * slope, steps[2], np.inf)
-            tally[STEPS] += 1.0
-            tally[PAIRS] += 1.0
-            tally[LOSS] += g
