@@ -8,7 +8,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from pairloom.base.batch import Batch
-from pairloom.base.clock import next_replay
+from pairloom.base.clock import NEVER, next_replay
 from pairloom.base.threads import ONE_THREAD
 from pairloom.base.tree import copy, nbytes
 from pairloom.base.typing import Array
@@ -228,19 +228,18 @@ def advance(model: Model, observers: Sequence[Observer], state: StreamState, bat
     at = 0
     while at < len(batch):
         ticks = [observer.next_row(state.t) for observer in observers]
-        replay = next_replay(state.t, last) if state.kept is not None else ticks[0]
+        replay = NEVER if state.kept is None else next_replay(state.t, last)
         end = min(len(batch), at + min(replay, *ticks) - state.t)
         part = batch if end - at == len(batch) else batch[at:end]
-        if state.kept is None:
+        if state.kept is not None:
+            state.kept.add(part)
+        if state.t + len(part) < replay:
             run(model, observers, state, part, state.t)
         else:
-            state.kept.add(part)
-            if state.kept.count < replay:
-                run(model, observers, state, part, state.t)
-            else:
-                first = state.kept.all()
-                state.learned = model.init(state.n_features, first)
-                run(model, observers, state, first, 0)
+            assert state.kept is not None
+            first = state.kept.all()
+            state.learned = model.init(state.n_features, first)
+            run(model, observers, state, first, 0)
         at, state.t = end, state.t + len(part)
         if state.t == last:
             state.kept = None
