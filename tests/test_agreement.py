@@ -32,6 +32,7 @@ from pairloom import (
     RSx,
     StabilityWarning,
     Strata,
+    Stream,
     Whitened,
     WholeHistory,
 )
@@ -179,7 +180,8 @@ def assert_agree(config, dtype, n=300):
     reference = replace(learner, engine="reference")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
-        ours, truth = learner.partial_fit(*rows).state, reference.partial_fit(*rows).state
+        our_stream, true_stream = (Stream(one).partial_fit(*rows) for one in (learner, reference))
+    ours, truth = our_stream.learned, true_stream.learned
     tol = 1e-10 if dtype == "float64" else 1e-4
     np.testing.assert_array_equal(ours.memory.slots.mass, truth.memory.slots.mass)
     np.testing.assert_array_equal(ours.memory.slots.labels, truth.memory.slots.labels)
@@ -188,7 +190,7 @@ def assert_agree(config, dtype, n=300):
     assert close(ours.w, truth.w, tol)
     assert close(ours.w_bar if config["average"] != "last" else ours.w, stream_output(config, truth), tol)
     assert close(ours.memory.slots.points, truth.memory.slots.points, tol)
-    assert close(ours.recent.scores, truth.recent.scores, tol)
+    assert close(our_stream.recent()[0], true_stream.recent()[0], tol)
     assert ours.tally[LOSS] == pytest.approx(truth.tally[LOSS], rel=tol)
     if isinstance(ours.memory, StrataState):
         np.testing.assert_array_equal(ours.memory.used, truth.memory.used)
@@ -249,14 +251,14 @@ def test_where_steps_are_cut_row_after_row_the_specification_is_no_closer_to_its
     reference = replace(learner, engine="reference")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
-        truth = reference.partial_fit(X, y).state.recent.scores
-        moved = replace(learner, engine="reference").partial_fit(shaken, y).state.recent.scores
-        ours = replace(learner).partial_fit(X, y).state.recent.scores
+        truth = Stream(reference).partial_fit(X, y).recent()[0]
+        moved = Stream(reference).partial_fit(shaken, y).recent()[0]
+        ours = Stream(learner).partial_fit(X, y).recent()[0]
         short = replace(learner, step=Constant(1e-3))
-        truth_short = replace(short, engine="reference").partial_fit(X, y).state.recent.scores
+        truth_short = Stream(replace(short, engine="reference")).partial_fit(X, y).recent()[0]
     assert not close(moved, truth, 1e-2)
     assert np.abs(ours - truth).max() <= 10 * np.abs(moved - truth).max()
-    assert close(short.partial_fit(X, y).state.recent.scores, truth_short, 1e-6)
+    assert close(Stream(short).partial_fit(X, y).recent()[0], truth_short, 1e-6)
 
 
 @pytest.mark.soak

@@ -205,7 +205,7 @@ def test_pins_race_too(pins):
         if "n_components" in pins and entrant.candidate.factor:
             assert entrant.candidate.features.n_outputs(4) <= pins["n_components"] + 1
         if pins.get("loss") == "hinge":
-            assert {type(learner.loss).__name__ for learner in entrant.learner.learners} == {"Hinge"}
+            assert {type(learner.loss).__name__ for learner in entrant.model.learners} == {"Hinge"}
         if "features" in pins:
             assert entrant.candidate.features == pins["features"]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import L2, Grid, PassiveAggressive, StabilityWarning
+from pairloom import L2, Grid, PassiveAggressive, StabilityWarning, Stream
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, WORST
 from pairloom.losses import LOSSES
 from pairloom.memory.strata import StrataState
@@ -67,17 +67,17 @@ def stream_for(config, n):
 
 def assert_grid_agrees(config, dtype, n=300):
     rows = stream_for(config, n)
-    grid = Grid(candidates(config, dtype), block_rows=config["block"]).partial_fit(*rows)
-    assert not grid.frozen
-    for i, learner in enumerate(grid.learners):
-        truth = replace(learner, engine="reference")
+    grid = Stream(Grid(candidates(config, dtype), block_rows=config["block"])).partial_fit(*rows)
+    assert not grid.model.frozen(grid.learned)
+    for i, learner in enumerate(grid.model.learners):
+        truth = Stream(replace(learner, engine="reference"))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StabilityWarning)
             truth.partial_fit(*rows)
         tol = 1e-10 if dtype == "float64" else 1e-4
-        if not close(grid.learner(i).state.recent.scores, truth.state.recent.scores, tol):
+        if not close(grid.only(i).recent()[0], truth.recent()[0], tol):
             tol = max(tol, 10 * own_rounding(truth, *rows))
-        assert_same_state(grid.learner(i), truth, tol)
+        assert_same_state(grid.only(i), truth, tol)
 
 
 def own_rounding(truth, X, *rest):
@@ -86,21 +86,21 @@ def own_rounding(truth, X, *rest):
     Where steps far too long are cut row after row, a trajectory may amplify rounding a billion times: no engine can
     agree with the specification more closely than that with itself.
     """
-    shaken = replace(truth)
+    shaken = Stream(truth.model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
         shaken.partial_fit(X * (1 + np.finfo(float).eps), *rest)
-    scores = truth.state.recent.scores
-    return np.abs(shaken.state.recent.scores - scores).max() / max(1.0, np.abs(scores).max())
+    scores = truth.recent()[0]
+    return np.abs(shaken.recent()[0] - scores).max() / max(1.0, np.abs(scores).max())
 
 
-def assert_same_state(learner, reference, tol):
-    ours, truth = learner.state, reference.state
-    assert ours.t == truth.t
+def assert_same_state(stream, reference, tol):
+    ours, truth = stream.learned, reference.learned
+    assert stream.n_seen == reference.n_seen == ours.t == truth.t
     assert close(ours.w, truth.w, tol)
-    assert close(learner.coef, reference.coef, tol)
-    assert close(ours.recent.scores, truth.recent.scores, tol)
-    np.testing.assert_array_equal(ours.recent.labels, truth.recent.labels)
+    assert close(stream.coef, reference.coef, tol)
+    assert close(stream.recent()[0], reference.recent()[0], tol)
+    np.testing.assert_array_equal(stream.recent()[1], reference.recent()[1])
     np.testing.assert_array_equal(ours.memory.slots.mass, truth.memory.slots.mass)
     np.testing.assert_array_equal(ours.memory.slots.labels, truth.memory.slots.labels)
     assert close(ours.memory.slots.points, truth.memory.slots.points, tol)

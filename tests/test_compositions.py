@@ -1,11 +1,10 @@
 """The systems that are choices of parts: the specification, the compiled loops and CSR rows give one model."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from pairloom import Stream
 from pairloom.systems import OAM, OGD, OLP
 from tests.conftest import STREAMS, make_stream
 
@@ -83,8 +82,8 @@ def test_no_row_knows_of_later_ones(make):
     X, y, _ = rows_of("random", 2)
     other = X.copy(), y.copy()
     other[0][80:], other[1][80:] = -X[80:], -y[80:]
-    learner = make(average="last").fit(X, y).stream_
-    one, two = (replace(learner).partial_fit(*rows).state.recent.scores for rows in ((X, y), other))
+    learner = make(average="last").fit(X, y).stream_.model
+    one, two = (Stream(learner).partial_fit(*rows).recent()[0] for rows in ((X, y), other))
     np.testing.assert_array_equal(one[:80], two[:80])
     assert not one[:2].any()  # no pair before the second row
     assert (one[80:160] != two[80:160]).any()

@@ -20,6 +20,7 @@ from pairloom import (
     Order,
     RandomFourier,
     Square,
+    Stream,
 )
 from pairloom.estimators.card import Card
 from pairloom.estimators.classifier import PairwiseClassifier
@@ -65,8 +66,8 @@ class Compiled(Huberized):
 
 def test_a_loss_without_its_compiled_half_is_for_the_reference_engine_alone():
     X, y = make_stream("random", 300, 3)
-    learner = Learner(loss=Huberized(), engine="reference", seed=0).partial_fit(X, y)
-    assert learner.pair_score(X[y > 0][:50], X[y < 0][:50]).mean() > 0
+    stream = Stream(Learner(loss=Huberized(), engine="reference", seed=0)).partial_fit(X, y)
+    assert stream.pair_score(X[y > 0][:50], X[y < 0][:50]).mean() > 0
     with pytest.raises(ValueError, match=r"loss=Huberized\(bend=1.0\) has no compiled form: use engine='reference'"):
         Learner(loss=Huberized())
 
@@ -75,9 +76,9 @@ def test_a_new_loss_runs_on_every_engine():
     X, y = make_stream("random", 300, 3)
     for features, rows in ((RandomFourier(32), X), (Identity(), X), (Identity(), csr_array(X))):
         learner = Learner(features=features, loss=Compiled(0.3), step=Constant(0.05), dtype="float64", seed=0)
-        truth = replace(learner, engine="reference").partial_fit(X, y)
-        np.testing.assert_allclose(replace(learner).partial_fit(rows, y).coef, truth.coef, rtol=0, atol=1e-12)
-    grid = Grid([replace(learner), replace(learner, loss=Logistic())]).partial_fit(X, y)
+        truth = Stream(replace(learner, engine="reference")).partial_fit(X, y)
+        np.testing.assert_allclose(Stream(learner).partial_fit(rows, y).coef, truth.coef, rtol=0, atol=1e-12)
+    grid = Stream(Grid([learner, replace(learner, loss=Logistic())])).partial_fit(X, y)
     np.testing.assert_allclose(grid.coef[0], truth.coef[0], rtol=0, atol=1e-12)
     assert np.abs(truth.coef).max() > 0
 
@@ -108,8 +109,8 @@ def test_losses_that_claim_to_be_equal_are_told_apart():
         learner = Learner(
             features=Identity(), memory=Latest(), loss=Scaled(factor), step=Constant(0.05), dtype="float64"
         )
-        truth = replace(learner, engine="reference").partial_fit(X, y)
-        np.testing.assert_allclose(replace(learner).partial_fit(X, y).coef, truth.coef, rtol=0, atol=1e-12)
+        truth = Stream(replace(learner, engine="reference")).partial_fit(X, y)
+        np.testing.assert_allclose(Stream(learner).partial_fit(X, y).coef, truth.coef, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [Square, Order])
@@ -183,13 +184,12 @@ class Squares(FeatureMap):
 def test_a_new_memory_and_a_new_map_run_on_every_engine_at_once(parts, dtype):
     X, y = make_stream("random", 400, 3)
     learner = Learner(**{"features": Identity(), "step": Constant(0.01), "dtype": dtype, "seed": 0, **parts})
-    truth = replace(learner, engine="reference").partial_fit(X, y)
-    cut = replace(learner)
+    truth = Stream(replace(learner, engine="reference")).partial_fit(X, y)
+    whole, cut = Stream(learner).partial_fit(X, y), Stream(learner)
     for rows in np.array_split(np.arange(400), 9):
         cut.partial_fit(X[rows], y[rows])
-    learner.partial_fit(X, y)
-    np.testing.assert_array_equal(learner.coef, cut.coef)
-    np.testing.assert_allclose(learner.coef, truth.coef, rtol=0, atol=1e-10 if dtype == "float64" else 1e-5)
+    np.testing.assert_array_equal(whole.coef, cut.coef)
+    np.testing.assert_allclose(whole.coef, truth.coef, rtol=0, atol=1e-10 if dtype == "float64" else 1e-5)
     assert np.abs(truth.coef).max() > 0
 
 

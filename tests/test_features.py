@@ -47,7 +47,7 @@ MAPS = {
 
 def fixed(features, X, seed=0, dtype=np.float64):
     state = features.fix(X.shape[1], X, np.random.default_rng(seed))
-    return cast(state, np.float64, dtype)
+    return cast(state, dtype)
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from pairloom import (
     Square,
     StabilityWarning,
     Strata,
+    Stream,
     WholeHistory,
 )
 from pairloom.base.tree import nbytes
@@ -60,7 +61,7 @@ def frozen_bytes(grid):
 def test_any_cuts_give_the_same_bits_whoever_looks_when(cuts, looks, average):
     X, y = make_stream("one_class_first", 1500, 5)
     learners = some_learners(replace(ONE, dtype="float32", average=average))
-    whole, cut = Grid(learners, 64).partial_fit(X, y), Grid(learners, 64)
+    whole, cut = Stream(Grid(learners, 64)).partial_fit(X, y), Stream(Grid(learners, 64))
     for rows in np.split(np.arange(1500), sorted(set(cuts))):
         cut.partial_fit(X[rows], y[rows])
         if looks:
@@ -68,12 +69,12 @@ def test_any_cuts_give_the_same_bits_whoever_looks_when(cuts, looks, average):
     np.testing.assert_array_equal(whole.coef, cut.coef)
     for a, b in zip(whole.recent(), cut.recent(), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert frozen_bytes(whole.learner(1).state) == frozen_bytes(cut.learner(1).state)
+    assert frozen_bytes(whole.only(1).state) == frozen_bytes(cut.only(1).state)
 
 
 def test_row_by_row_gives_the_same_bits():
     X, y = make_stream("random", 150, 4)
-    whole, single = Grid(some_learners(), 32).partial_fit(X, y), Grid(some_learners(), 32)
+    whole, single = Stream(Grid(some_learners(), 32)).partial_fit(X, y), Stream(Grid(some_learners(), 32))
     for i in range(150):
         single.partial_fit(X[i : i + 1], y[i : i + 1])
     np.testing.assert_array_equal(whole.coef, single.coef)
@@ -86,22 +87,22 @@ def test_a_model_is_the_stream_run_alone_and_goes_on_as_one(n, dtype, tol):
     """Before the rules are settled and after, inside a block and at its end."""
     X, y = make_stream("random", n + 300, 4)
     learners = some_learners(replace(ONE, dtype=dtype))
-    grid = Grid(learners, 50).partial_fit(X[:n], y[:n])
+    grid = Stream(Grid(learners, 50)).partial_fit(X[:n], y[:n])
     for i, learner in enumerate(learners):
-        alone, picked = replace(learner).partial_fit(X[:n], y[:n]), grid.learner(i)
+        alone, picked = Stream(learner).partial_fit(X[:n], y[:n]), grid.only(i)
         np.testing.assert_allclose(picked.coef, alone.coef, rtol=0, atol=tol)
-        np.testing.assert_allclose(picked.state.recent.scores, alone.state.recent.scores, rtol=0, atol=tol)
-        assert (picked.kept is None) == (alone.kept is None)
+        np.testing.assert_allclose(picked.recent()[0], alone.recent()[0], rtol=0, atol=tol)
+        assert (picked.state.kept is None) == (alone.state.kept is None)
         picked.partial_fit(X[n:], y[n:])
         alone.partial_fit(X[n:], y[n:])
         np.testing.assert_allclose(picked.coef, alone.coef, rtol=0, atol=tol)
-        assert picked.state.rng.bit_generator.state == alone.state.rng.bit_generator.state
+        assert picked.learned.rng.bit_generator.state == alone.learned.rng.bit_generator.state
     assert grid.n_seen == n
 
 
 def test_the_size_of_the_blocks_does_not_matter():
     X, y = make_stream("duplicates", 500, 4)
-    one, *others = (Grid(some_learners(), rows).partial_fit(X, y) for rows in (1, 13, 64, 500, 10_000))
+    one, *others = (Stream(Grid(some_learners(), rows)).partial_fit(X, y) for rows in (1, 13, 64, 500, 10_000))
     for other in others:
         np.testing.assert_allclose(other.coef, one.coef, rtol=0, atol=1e-11)
 
@@ -114,11 +115,11 @@ def test_small_factors_are_multiplied_in():
         for alpha, form in ((1.99, "explicit"), (1e9, "proximal"), (1e300, "proximal"))
         for average in ("last", "poly")
     ]
-    grid = Grid(learners, 600).partial_fit(X, y)
+    grid = Stream(Grid(learners, 600)).partial_fit(X, y)
     for i, learner in enumerate(learners):
-        alone = replace(learner, engine="reference").partial_fit(X, y)
-        np.testing.assert_allclose(grid.learner(i).coef, alone.coef, rtol=0, atol=1e-11)
-        np.testing.assert_allclose(grid.recent()[0][:, i], alone.state.recent.scores[:600, 0], rtol=0, atol=1e-11)
+        alone = Stream(replace(learner, engine="reference")).partial_fit(X, y)
+        np.testing.assert_allclose(grid.only(i).coef, alone.coef, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(grid.recent()[0][:, i], alone.recent()[0], rtol=0, atol=1e-11)
 
 
 def test_unstable_weighted_steps_are_split_cut_and_skipped_as_alone():
@@ -127,15 +128,15 @@ def test_unstable_weighted_steps_are_split_cut_and_skipped_as_alone():
     weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0, 7.5], size=400)
     one = Learner(features=Identity(), memory=Strata(eps=0.5), dtype="float64", seed=0)
     learners = [replace(one, step=Constant(eta), penalty=L2(alpha)) for eta in (0.003, 0.03, 0.3) for alpha in (0, 0.5)]
-    grid = Grid(learners, 64).partial_fit(X, y, weight)
+    grid = Stream(Grid(learners, 64)).partial_fit(X, y, weight)
     for i, learner in enumerate(learners):
-        alone = replace(learner, engine="reference")
+        alone = Stream(replace(learner, engine="reference"))
         with pytest.warns(StabilityWarning):
             alone.partial_fit(X, y, weight)
-        np.testing.assert_allclose(grid.learner(i).coef, alone.coef, rtol=1e-9, atol=1e-11)
-        np.testing.assert_allclose(grid.learner(i).state.tally, alone.state.tally, rtol=1e-9)
+        np.testing.assert_allclose(grid.only(i).coef, alone.coef, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(grid.only(i).learned.tally, alone.learned.tally, rtol=1e-9)
         with pytest.warns(StabilityWarning):
-            grid.learner(i).warn_if_unstable()
+            grid.only(i).warn_if_unstable()
 
 
 @pytest.mark.parametrize("trouble", [np.inf, np.nan, 1e20])
@@ -143,9 +144,9 @@ def test_a_model_that_leaves_the_range_is_frozen_and_reported_and_disturbs_nobod
     X, y = make_stream("random", 1000, 4)
     one = Learner(features=RandomFourier(32, Gaussian(0.1)), memory=Strata(eps=0.5), seed=0)
     learners = some_learners(one)
-    good, bad = (Grid(learners, 50).partial_fit(X[:500], y[:500]) for _ in range(2))
+    good, bad = (Stream(Grid(learners, 50)).partial_fit(X[:500], y[:500]) for _ in range(2))
     lost = 4
-    bad.state.w[bad.lanes.order[lost], 3] = trouble
+    bad.learned.w[bad.model.lanes.order[lost], 3] = trouble
     before = bad.coef[lost]
     with pytest.warns(StabilityWarning, match=r"frozen: 4 \(row 501\). Lower their eta"):
         bad.partial_fit(X[500:], y[500:])
@@ -154,8 +155,8 @@ def test_a_model_that_leaves_the_range_is_frozen_and_reported_and_disturbs_nobod
     np.testing.assert_array_equal(bad.coef[others], good.coef[others])
     np.testing.assert_array_equal(bad.recent()[0][:, others], good.recent()[0][:, others])
     np.testing.assert_array_equal(bad.coef[lost], before)
-    assert bad.frozen == {lost: 501}
-    assert good.frozen == {}
+    assert bad.model.frozen(bad.learned) == {lost: 501}
+    assert good.model.frozen(good.learned) == {}
     bad.partial_fit(X[:60], y[:60])  # warned once
     np.testing.assert_array_equal(bad.coef[lost], before)
 
@@ -163,10 +164,8 @@ def test_a_model_that_leaves_the_range_is_frozen_and_reported_and_disturbs_nobod
 def test_steps_far_too_long_stay_finite_and_quiet():
     X, y = make_stream("random", 500, 4)
     one = Learner(features=Identity(), memory=Strata(eps=0.5), seed=0)
-    grid = Grid(
-        [replace(one, step=Constant(eta), loss=loss) for eta in (1.0, 1e9, 1e30) for loss in (Square(), Hinge())]
-    )
-    grid.partial_fit(30 * X, y)
+    learners = [replace(one, step=Constant(eta), loss=loss) for eta in (1.0, 1e9, 1e30) for loss in (Square(), Hinge())]
+    grid = Stream(Grid(learners)).partial_fit(30 * X, y)
     assert np.isfinite(grid.coef).all()
     assert np.isfinite(grid.recent()[0]).all()
 
@@ -178,26 +177,26 @@ def test_what_overflows_is_skipped_not_learned():
     learners = [
         replace(one, step=Constant(eta), average=average) for eta in (1e-3, 1e-2) for average in ("last", "poly")
     ]
-    grid = Grid(learners).partial_fit(X, y)
+    grid = Stream(Grid(learners)).partial_fit(X, y)
     for i, learner in enumerate(learners):
-        alone = replace(learner)
+        alone = Stream(learner)
         with pytest.warns(StabilityWarning, match="float32 overflowed: steps were skipped"):
             alone.partial_fit(X, y)
-        picked = grid.learner(i)
-        assert picked.state.tally[SKIPPED] == alone.state.tally[SKIPPED] > 0
+        picked = grid.only(i)
+        assert picked.learned.tally[SKIPPED] == alone.learned.tally[SKIPPED] > 0
         np.testing.assert_allclose(picked.coef, alone.coef, rtol=0, atol=1e-4)
-    assert grid.frozen == {}
+    assert grid.model.frozen(grid.learned) == {}
 
 
 def test_looking_changes_nothing():
     X, y = make_stream("random", 300, 4)
-    grid = Grid(some_learners(), 64).partial_fit(X, y)
+    grid = Stream(Grid(some_learners(), 64)).partial_fit(X, y)
     before = frozen_bytes(grid)
     grid.score(X)
     grid.auc()
-    grid.learner(2).partial_fit(X, y)
+    grid.only(2).partial_fit(X, y)
     assert grid.coef.any()
-    assert grid.frozen == {}
+    assert grid.model.frozen(grid.learned) == {}
     assert frozen_bytes(grid) == before
     again = pickle.loads(before).partial_fit(X, y)
     np.testing.assert_array_equal(again.coef, grid.partial_fit(X, y).coef)
@@ -205,7 +204,7 @@ def test_looking_changes_nothing():
 
 def test_bad_rows_change_nothing():
     X, y = make_stream("random", 300, 4)
-    grid = Grid(some_learners()).partial_fit(X[:100], y[:100])
+    grid = Stream(Grid(some_learners())).partial_fit(X[:100], y[:100])
     before = frozen_bytes(grid)
     bad = X[100:].copy()
     bad[150, 2] = np.nan
@@ -218,8 +217,8 @@ def test_bad_rows_change_nothing():
 def test_rows_of_weight_zero_are_skipped_exactly():
     X, y = make_stream("random", 300, 4)
     weight = (np.arange(300) % 3 > 0).astype(float)
-    skipped = Grid(some_learners(), 32).partial_fit(X, y, weight)
-    absent = Grid(some_learners(), 32).partial_fit(X[weight > 0], y[weight > 0])
+    skipped = Stream(Grid(some_learners(), 32)).partial_fit(X, y, weight)
+    absent = Stream(Grid(some_learners(), 32)).partial_fit(X[weight > 0], y[weight > 0])
     assert frozen_bytes(skipped) == frozen_bytes(absent)
 
 
@@ -227,11 +226,11 @@ def test_more_than_two_classes_have_a_score_each():
     X, _ = make_stream("random", 600, 4)
     labels = np.digitize(X[:, 0], [-0.5, 0.5]).astype(float)
     one = replace(ONE, pairs=OppositeClass(3))
-    grid = Grid(some_learners(one), 50).partial_fit(X, labels)
+    grid = Stream(Grid(some_learners(one), 50)).partial_fit(X, labels)
     assert grid.score(X).shape == (600, 5, 3)
     assert grid.recent()[0].shape == (600, 5, 3)
     assert grid.coef.shape == (15, 32)
-    picked = grid.learner(2)
+    picked = grid.only(2)
     np.testing.assert_array_equal(picked.score(X), grid.score(X)[:, 2])
     scores, seen, weights = grid.recent()
     np.testing.assert_array_equal(seen, labels)
@@ -241,7 +240,7 @@ def test_more_than_two_classes_have_a_score_each():
 
 def test_recent_scores_are_the_newest_in_order():
     X, y = make_stream("random", 4500, 4)
-    grid = Grid(some_learners()[:2], 1000)
+    grid = Stream(Grid(some_learners()[:2], 1000))
     grid.partial_fit(X[:4300], y[:4300])
     expected = grid.score(X[4300:4301])
     scores, labels, weights = grid.partial_fit(X[4300:], y[4300:]).recent()
@@ -253,25 +252,26 @@ def test_recent_scores_are_the_newest_in_order():
 
 def test_auc_of_each_model():
     X, y = make_stream("random", 400, 4)
-    grid = Grid(some_learners())
+    grid = Stream(Grid(some_learners()))
     assert np.isnan(grid.partial_fit(X[y > 0], y[y > 0]).auc()).all()
     weight = np.random.default_rng(0).random(400)
-    grid = Grid(some_learners()).partial_fit(X, y, weight)
+    grid = Stream(Grid(some_learners())).partial_fit(X, y, weight)
     scores = grid.recent()[0]
     expected = [roc_auc_score(y, scores[:, i], sample_weight=weight) for i in range(5)]
     np.testing.assert_allclose(grid.auc(), expected)
     ranking = Learner(pairs=Order(), memory=Latest("previous"), seed=0)
     with pytest.raises(ValueError, match="AUC is for classes"):
-        Grid([ranking]).partial_fit(X, y).auc()
+        Stream(Grid([ranking])).partial_fit(X, y).auc()
 
 
 def test_before_the_first_row():
-    grid = Grid(some_learners())
+    grid = Stream(Grid(some_learners()))
     assert grid.n_seen == 0
     assert grid.score(np.zeros((3, 4))).tolist() == [[0.0] * 5] * 3
     assert grid.recent()[0].shape == (0, 5)
-    assert grid.learner(3).state is None
-    assert grid.frozen == {}
+    assert grid.only(3).state is None
+    grid.start(4)
+    assert grid.model.frozen(grid.learned) == {}
 
 
 @pytest.mark.parametrize("features", [Identity(scale="standard"), RULES])
@@ -281,7 +281,7 @@ def test_csr_rows_agree_with_dense_ones(features, cluster_in):
     X[np.random.default_rng(0).random(X.shape) < 0.6] = 0
     one = replace(ONE, features=features, memory=Strata(cluster_in=cluster_in), step=Constant(0.01))
     learners = [replace(one, penalty=L2(alpha)) for alpha in (0, 0.1)]
-    dense, sparse = Grid(learners, 64).partial_fit(X, y), Grid(learners, 64)
+    dense, sparse = Stream(Grid(learners, 64)).partial_fit(X, y), Stream(Grid(learners, 64))
     for rows in np.array_split(np.arange(400), 5):
         sparse.partial_fit(csr_array(X[rows]), y[rows])
     np.testing.assert_allclose(sparse.coef, dense.coef, rtol=0, atol=1e-10)
@@ -291,19 +291,19 @@ def test_csr_rows_agree_with_dense_ones(features, cluster_in):
 def test_a_memory_that_grows_refuses_before_anything_changes():
     X, y = make_stream("random", 300, 4)
     one = replace(ONE, memory=WholeHistory(250))
-    grid = Grid([one, replace(one, step=Constant(0.3))], 64).partial_fit(X[:200], y[:200])
+    grid = Stream(Grid([one, replace(one, step=Constant(0.3))], 64)).partial_fit(X[:200], y[:200])
     before = frozen_bytes(grid)
     with pytest.raises(ValueError, match=r"it has 192, so 58 more can come, not 108"):
         grid.partial_fit(X[200:], y[200:])
     assert frozen_bytes(grid) == before
     grid.partial_fit(X[200:250], y[200:250])
     with pytest.raises(ValueError, match="at most 4096 of them"):
-        Grid([replace(one, memory=WholeHistory(5000))]).partial_fit(X, y)
+        Stream(Grid([replace(one, memory=WholeHistory(5000))])).partial_fit(X, y)
 
 
 def test_memory_does_not_grow_with_the_stream():
     X, y = make_stream("random", 2000, 4)
-    grid = Grid(some_learners(), 100).partial_fit(X, y)
+    grid = Stream(Grid(some_learners(), 100)).partial_fit(X, y)
     size = grid.nbytes
     for _ in range(5):
         grid.partial_fit(X, y)
@@ -339,16 +339,16 @@ def test_a_grid_from_an_estimator_learns_what_the_estimators_learn():
     grid = model.grid(etas=etas, alphas=alphas, losses=losses, averages=averages).partial_fit(X, y)
     for i, (loss, average, alpha, eta) in enumerate(product(losses, averages, alphas, etas)):
         alone = FPOGD(**{**model.get_params(), "eta": eta, "alpha": alpha, "loss": loss, "average": average}).fit(X, y)
-        np.testing.assert_allclose(grid.learner(i).coef, alone.stream_.coef, rtol=0, atol=1e-10)
-    assert len(model.grid(schedules=["constant", "sqrt", "poly"], n_classes=3)) == 3
-    assert model.grid(n_classes=3).pairs == OppositeClass(3)
+        np.testing.assert_allclose(grid.only(i).coef, alone.stream_.coef, rtol=0, atol=1e-10)
+    assert len(model.grid(schedules=["constant", "sqrt", "poly"], n_classes=3).model) == 3
+    assert model.grid(n_classes=3).model.pairs == OppositeClass(3)
     with pytest.raises(ValueError, match="loss must be one of"):
         model.grid(losses=["cubic"])
 
 
 def test_bytes_count_the_open_block_evaluated_ahead_but_the_map_once():
     X, y = np.random.default_rng(0).normal(size=(200, 3)), np.tile([1.0, -1.0], 100)
-    grid = Grid([Learner(seed=0)], block_rows=128).partial_fit(X, y)
+    grid = Stream(Grid([Learner(seed=0)], block_rows=128)).partial_fit(X, y)
     before = grid.nbytes
     grid.score(X[:1])
-    assert before < grid.nbytes <= 2 * before - nbytes(grid.state.phi)
+    assert before < grid.nbytes <= 2 * before - nbytes(grid.learned.phi)

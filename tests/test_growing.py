@@ -20,6 +20,7 @@ from pairloom import (
     Reservoir,
     RSx,
     Strata,
+    Stream,
     WholeHistory,
     Window,
 )
@@ -67,7 +68,7 @@ def test_the_rule_is_sqrt_t_ln_t_up_to_the_cap():
 @pytest.mark.parametrize("n", [1, 11, 12, 82, 83, 300, 1023, 1024, 1200])
 def test_the_size_is_a_function_of_the_row_number_also_after_replays(n):
     X, y = make_stream("random", n, 4)
-    state = make(features=RULES).partial_fit(X, y).state
+    state = Stream(make(features=RULES)).partial_fit(X, y).learned
     D = 8 * SMALL.n_blocks(n)
     assert state.w.shape == state.w_bar.shape == (1, D)
     assert state.phi.projection.shape == (4, D // 2)
@@ -81,14 +82,13 @@ def test_the_size_is_a_function_of_the_row_number_also_after_replays(n):
 def test_every_score_stays_as_it_was_when_features_come(features, engine, dtype, tolerance, average):
     """Scores of new rows and of the kept points, by both iterates."""
     X, y = make_stream("random", 83, 4, seed=1)
-    model = make(features=features, engine=engine, dtype=dtype, average=average)
+    stream = Stream(make(features=features, engine=engine, dtype=dtype, average=average))
     for start, end in ((0, 11), (11, 24), (24, 41), (41, 60), (60, 82)):
-        model.partial_fit(X[start:end], y[start:end])
-        state = model.state
-        scores, points, D = model.score(X), kept_scores(state), state.w.shape[1]
-        grow(model, features, state, features.n_blocks(end + 1))
+        state = stream.partial_fit(X[start:end], y[start:end]).learned
+        scores, points, D = stream.score(X), kept_scores(state), state.w.shape[1]
+        grow(stream.model, features, state)
         assert state.w.shape[1] == state.w_bar.shape[1] == D + 8
-        np.testing.assert_allclose(model.score(X), scores, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(stream.score(X), scores, rtol=0, atol=tolerance)
         np.testing.assert_allclose(kept_scores(state), points, rtol=0, atol=tolerance)
         assert np.abs(scores).max() > 0.01
 
@@ -102,9 +102,9 @@ def test_it_is_the_naive_algorithm():
     """Latest opposite, square loss: every feature of every row computed anew with the frequencies of the moment."""
     X, y = make_stream("random", 150, 4)
     eta, alpha = 0.05, 1e-2
-    model = make("latest", dtype="float64", step=Constant(eta), penalty=L2(alpha), average="last")
-    model = replace(model, memory=Latest()).partial_fit(X, y)
-    Q, w, last, B = model.state.phi.projection, np.zeros(8), {}, 1
+    learner = make("latest", dtype="float64", step=Constant(eta), penalty=L2(alpha), average="last")
+    stream = Stream(replace(learner, memory=Latest())).partial_fit(X, y)
+    Q, w, last, B = stream.learned.phi.projection, np.zeros(8), {}, 1
     assert Q.shape == (4, 24)
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
         now = min(6, max(1, int(np.ceil(np.sqrt(t) * np.log(t) / 8))))
@@ -113,7 +113,7 @@ def test_it_is_the_naive_algorithm():
             d = label * (naive_phi(x, Q[:, : 4 * B]) - naive_phi(last[-label], Q[:, : 4 * B]))
             w = (1 - eta * alpha) * w + eta * 2 * (1 - w @ d) * d
         last[label] = x
-    np.testing.assert_allclose(model.coef[0], w, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(stream.coef[0], w, rtol=0, atol=1e-12)
 
 
 def naive_phi(x, Q):
@@ -126,9 +126,10 @@ def naive_phi(x, Q):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_engines_agree_through_growths(memory, dtype, sparse):
     X, y = make_stream("duplicates" if sparse else "random", 400, 5)
-    model = make(memory, features=RULES, dtype=dtype)
-    ours = replace(model, engine="fused").partial_fit(csr_array(X) if sparse else X, y).state
-    truth = replace(model, engine="reference").partial_fit(X, y).state
+    learner = make(memory, features=RULES, dtype=dtype)
+    our_stream = Stream(replace(learner, engine="fused")).partial_fit(csr_array(X) if sparse else X, y)
+    true_stream = Stream(replace(learner, engine="reference")).partial_fit(X, y)
+    ours, truth = our_stream.learned, true_stream.learned
     tol = 1e-10 if dtype == "float64" else 1e-4
     np.testing.assert_array_equal(ours.memory.slots.mass, truth.memory.slots.mass)
     filled = truth.memory.slots.mass > 0
@@ -139,7 +140,7 @@ def test_engines_agree_through_growths(memory, dtype, sparse):
     np.testing.assert_allclose(ours.memory.slots.points[filled], truth.memory.slots.points[filled], rtol=0, atol=tol)
     for name in ("w", "w_bar"):
         np.testing.assert_allclose(getattr(ours, name), getattr(truth, name), rtol=0, atol=tol)
-    np.testing.assert_allclose(ours.recent.scores, truth.recent.scores, rtol=0, atol=tol)
+    np.testing.assert_allclose(our_stream.recent()[0], true_stream.recent()[0], rtol=0, atol=tol)
 
 
 @pytest.mark.parametrize("memory", MEMORIES)
@@ -148,20 +149,20 @@ def test_engines_agree_through_growths(memory, dtype, sparse):
 def test_chunks_and_pickles_do_not_show_in_the_bits(memory, sparse, features):
     X, y = make_stream("random", 300, 4)
     X = csr_array(X) if sparse else X
-    whole = make(memory, features=features).partial_fit(X, y)
+    whole = Stream(make(memory, features=features)).partial_fit(X, y)
     for cuts in (range(300), (0, 11, 12, 13, 82, 83, 84, 250), (0, 30, 60, 61)):
-        model, ends = make(memory, features=features), [*cuts[1:], 300]
+        stream, ends = Stream(make(memory, features=features)), [*cuts[1:], 300]
         for start, end in zip(cuts, ends, strict=True):
-            model = pickle.loads(pickle.dumps(model)) if len(ends) < 9 else model
-            model.partial_fit(X[start:end], y[start:end])
-        assert_same(model.state, whole.state)
+            stream = pickle.loads(pickle.dumps(stream)) if len(ends) < 9 else stream
+            stream.partial_fit(X[start:end], y[start:end])
+        assert_same(stream.state, whole.state)
 
 
 def test_more_than_two_classes():
     X, y = make_stream("random", 300, 4)
     y = (y + np.sign(X[:, 0]) > 0) + (X[:, 1] > 0)
-    model = make(pairs=OppositeClass(3), dtype="float64")
-    ours, truth = (replace(model, engine=engine).partial_fit(X, y) for engine in ("fused", "reference"))
+    learner = make(pairs=OppositeClass(3), dtype="float64")
+    ours, truth = (Stream(replace(learner, engine=engine)).partial_fit(X, y) for engine in ("fused", "reference"))
     assert ours.coef.shape == (3, 48)
     np.testing.assert_allclose(ours.coef, truth.coef, rtol=0, atol=1e-10)
 
@@ -192,10 +193,10 @@ def test_scaling_is_folded_into_every_block():
 
 def test_memory_stops_growing_at_the_cap():
     X, y = make_stream("random", 6000, 4)
-    model, sizes = make(features=RULES), []
+    stream, sizes = Stream(make(features=RULES)), []
     for start in range(0, 6000, 1200):
-        model.partial_fit(X[start : start + 1200], y[start : start + 1200])
-        sizes.append(nbytes(model.state) - nbytes(model.state.recent))
+        stream.partial_fit(X[start : start + 1200], y[start : start + 1200])
+        sizes.append(stream.nbytes - nbytes(stream.state.observed["recent"]))
     assert len(set(sizes)) == 1
     assert sizes[0] < 4 * (2 * 48 + 8 * 48 + 16 * 4 + 4 * 24 + 24) + 600
 

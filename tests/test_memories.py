@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from pairloom import Gaussian, Identity, Learner, RandomFourier, StabilityWarning, Strata
+from pairloom import Gaussian, Identity, Learner, RandomFourier, StabilityWarning, Strata, Stream
 from pairloom.losses import LOSSES
 from pairloom.memory import Reservoir, RSx, WholeHistory, rsx
 from pairloom.pairs import Difference, OppositeClass
@@ -41,11 +41,12 @@ def weights_of(kind, n):
 
 
 def learn(learner, X, y, weight=None, cuts=()):
+    stream = Stream(learner)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
         for rows in np.split(np.arange(len(y)), list(cuts)):
-            learner.partial_fit(X[rows], y[rows], None if weight is None else weight[rows])
-    return learner
+            stream.partial_fit(X[rows], y[rows], None if weight is None else weight[rows])
+    return stream
 
 
 def arrays(state):
@@ -63,8 +64,8 @@ def test_engines_agree(kind, weights, dtype, tol):
     weight = weights_of(weights, 300)
     for name, memory in MEMORIES.items():
         start = make(memory, dtype=dtype, step=Constant(0.002 if weights == "heavy" else 0.02))
-        ours = learn(start, X, y, weight).state
-        truth = learn(replace(start, engine="reference"), X, y, weight).state
+        ours = learn(start, X, y, weight).learned
+        truth = learn(replace(start, engine="reference"), X, y, weight).learned
         for key, value in arrays(truth.memory).items():
             scale = max(1.0, np.abs(value).max())
             np.testing.assert_allclose(arrays(ours.memory)[key], value, rtol=0, atol=tol * scale, err_msg=name)
@@ -80,10 +81,10 @@ def test_the_cut_of_the_stream_changes_no_bit(name, cuts, weights):
     X, y = make_stream("one_class_first", 300, 4)
     weight = weights_of(weights, 300)
     start = make(MEMORIES[name], features=Identity(), step=Constant(1e-4))
-    whole, cut = learn(start, X, y, weight), learn(replace(start), X, y, weight, cuts)
-    np.testing.assert_array_equal(whole.state.w, cut.state.w)
-    for key, value in arrays(whole.state.memory).items():
-        np.testing.assert_array_equal(arrays(cut.state.memory)[key], value)
+    whole, cut = learn(start, X, y, weight), learn(start, X, y, weight, cuts)
+    np.testing.assert_array_equal(whole.learned.w, cut.learned.w)
+    for key, value in arrays(whole.learned.memory).items():
+        np.testing.assert_array_equal(arrays(cut.learned.memory)[key], value)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_engines_agree_on_several_classes_and_on_labels_that_are_none(memory):
     for pairs in many:
         start = make(memory, pairs=pairs)
         ours, truth = learn(start, X, grade), learn(replace(start, engine="reference"), X, grade)
-        np.testing.assert_allclose(ours.state.w, truth.state.w, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(ours.learned.w, truth.learned.w, rtol=0, atol=1e-10)
 
 
 # --- laws
@@ -252,11 +253,11 @@ def test_gradients_are_unbiased_with_the_exact_variance(kind, by):
 # --- systems
 
 
-def iterates(model, X, y, weight=None):
-    path = []
+def iterates(learner, X, y, weight=None):
+    stream, path = Stream(learner), []
     for i in range(len(y)):
-        model.partial_fit(X[i : i + 1], y[i : i + 1], None if weight is None else weight[i : i + 1])
-        path.append(model.state.w[0].copy())
+        stream.partial_fit(X[i : i + 1], y[i : i + 1], None if weight is None else weight[i : i + 1])
+        path.append(stream.learned.w[0].copy())
     return np.array(path)
 
 
@@ -300,15 +301,15 @@ def test_samples_with_room_for_all_are_the_whole_history(engine, weights):
 def test_the_whole_history_refuses_the_row_that_does_not_fit(engine):
     X, y = make_stream("random", 60, 3)
     memory = WholeHistory(50)
-    model = make(memory, engine=engine).partial_fit(X[:45], y[:45])
+    stream = Stream(make(memory, engine=engine)).partial_fit(X[:45], y[:45])
     with pytest.raises(ValueError, match=r"at most max_rows=50: it has 45, so 5 more can come, not 6. .* Strata\(\)"):
-        memory.check_room(model.state.memory, 6)
+        memory.check_room(stream.learned.memory, 6)
     with pytest.raises(ValueError, match="at most max_rows=50: it has 0, so 50 more can come, not 51"):
         memory.check_room(None, 51)
-    model.partial_fit(X[45:50], y[45:50])
+    stream.partial_fit(X[45:50], y[45:50])
     with pytest.raises(ValueError, match="so 0 more can come"):
-        model.partial_fit(X[50:51], y[50:51])
-    assert model.state.memory.seen[0] == 50
+        stream.partial_fit(X[50:51], y[50:51])
+    assert stream.learned.memory.seen[0] == 50
 
 
 @pytest.mark.parametrize("engine", ["reference", "fused"])
@@ -317,14 +318,14 @@ def test_a_refused_call_changes_nothing(engine, gamma):
     """Nor the rows kept while a rule on data is not settled."""
     X, y = make_stream("random", 60, 3)
     start = make(WholeHistory(50), engine=engine, features=RandomFourier(20, Gaussian(gamma)))
-    model = replace(start).partial_fit(X[:45], y[:45])
-    w, t = model.state.w.copy(), model.state.t
+    stream = Stream(start).partial_fit(X[:45], y[:45])
+    w, t = stream.learned.w.copy(), stream.state.t
     with pytest.raises(ValueError, match="not 15"):
-        model.partial_fit(X[45:], y[45:])
-    np.testing.assert_array_equal(model.state.w, w)
-    assert (model.state.t, model.state.memory.seen[0]) == (t, 45)
-    whole = start.partial_fit(X[:50], y[:50])
-    np.testing.assert_array_equal(model.partial_fit(X[45:50], y[45:50]).state.w, whole.state.w)
+        stream.partial_fit(X[45:], y[45:])
+    np.testing.assert_array_equal(stream.learned.w, w)
+    assert (stream.state.t, stream.learned.memory.seen[0]) == (t, 45)
+    whole = Stream(start).partial_fit(X[:50], y[:50])
+    np.testing.assert_array_equal(stream.partial_fit(X[45:50], y[45:50]).learned.w, whole.learned.w)
 
 
 @pytest.mark.parametrize(

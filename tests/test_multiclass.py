@@ -1,11 +1,13 @@
 """More than two classes: one map, one set of strata, one pass, one model for each class against the rest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import roc_auc_score
 
-from pairloom import L2, Gaussian, Learner, OppositeClass, RandomFourier, Sqrt, Strata
+from pairloom import L2, Gaussian, Learner, OppositeClass, RandomFourier, Sqrt, Strata, Stream
 from pairloom.losses import LOSSES
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
@@ -28,12 +30,13 @@ def test_it_is_k_binary_learners_on_shared_strata(engine, loss, normalization):
         features=RandomFourier(24, Gaussian(0.1)), pairs=OppositeClass(3), loss=LOSSES[loss], memory=memory,
         step=Sqrt(0.3), penalty=L2(1e-2), dtype="float64", seed=1, engine=engine,
     )  # fmt: skip
-    learner.start(4)
+    stream = Stream(learner)
+    stream.start(4)
     w = np.zeros((3, 24))
     for t in range(150):
-        slots = learner.state.memory.slots
+        slots = stream.learned.memory.slots
         points, labels, mass = slots.points.copy(), slots.labels.copy(), slots.mass.copy()
-        z = learner.features.apply(learner.state.phi, X[t : t + 1])[0]
+        z = learner.features.apply(stream.learned.phi, X[t : t + 1])[0]
         for k in range(3):
             sign = 1 if y[t] == k else -1
             partners = [j for j in np.flatnonzero(mass) if (labels[j] == k) != (y[t] == k)]
@@ -46,19 +49,17 @@ def test_it_is_k_binary_learners_on_shared_strata(engine, loss, normalization):
                 v += mass[j] / total * sign * float(LOSSES[loss].derivative(sign * (w[k] @ d))) * d
             eta = 0.3 / np.sqrt(t + 1)
             w[k] = (1 - eta * 1e-2) * w[k] - eta * v
-        learner.partial_fit(X[t : t + 1], y[t : t + 1])
-        np.testing.assert_allclose(learner.state.w, w, rtol=0, atol=1e-10)
+        stream.partial_fit(X[t : t + 1], y[t : t + 1])
+        np.testing.assert_allclose(stream.learned.w, w, rtol=0, atol=1e-10)
 
 
 def test_two_of_three_classes_give_the_binary_model():
     """A class that never comes changes nothing for the others."""
     X, y = make_stream("random", 300, 4)
     codes = (y > 0).astype(int)
+    learner = Learner(features=RandomFourier(32, Gaussian(0.1)), memory=Strata(eps=0.4), seed=0)
     binary, three = (
-        Learner(features=RandomFourier(32, Gaussian(0.1)), memory=Strata(eps=0.4), pairs=pairs, seed=0).partial_fit(
-            X, codes
-        )
-        for pairs in (OppositeClass(), OppositeClass(3))
+        Stream(replace(learner, pairs=pairs)).partial_fit(X, codes) for pairs in (OppositeClass(), OppositeClass(3))
     )
     np.testing.assert_array_equal(three.coef[1], binary.coef[0])
     np.testing.assert_array_equal(three.coef[0], -binary.coef[0])

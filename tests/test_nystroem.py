@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from pairloom import Constant, Gaussian, Grid, Laplace, Learner, Matern32, Nystroem, RandomFourier
+from pairloom import Constant, Gaussian, Grid, Laplace, Learner, Matern32, Nystroem, RandomFourier, Stream
 from pairloom.base.tree import cast
 from pairloom.features import KERNELS
 from pairloom.models.base import WARM_ROWS
@@ -19,7 +19,7 @@ from tests.conftest import make_stream
 
 
 def fixed(features, X, dtype=np.float64):
-    return cast(features.fix(X.shape[1], X, np.random.default_rng(0)), np.float64, dtype)
+    return cast(features.fix(X.shape[1], X, np.random.default_rng(0)), dtype)
 
 
 def mapped(features, X, new=None):
@@ -168,41 +168,38 @@ def test_bad_values_are_named(make, message):
 def test_as_many_rows_are_kept_as_there_are_landmarks(n):
     features = Nystroem(1100, Gaussian("median"), rank=20)
     X, y = make_stream("random", n, 4)
-    model = Learner(features, seed=2).partial_fit(X, y)
+    learner = Learner(features, seed=2)
+    stream, direct = Stream(learner).partial_fit(X, y), Stream(learner)
     fixed_at = max(r for r in (1, 4, 16, 64, 256, 1024, 1100) if r <= n)
-    direct = Learner(features, seed=2)
-    direct.state = direct._initial(4, X[:fixed_at].astype(np.float32))
-    direct.learn(direct.check_batch(X, y))
-    np.testing.assert_array_equal(model.state.w, direct.state.w)
-    assert model.state.phi.landmarks.shape == (4, fixed_at)
-    assert (model.kept is None) == (n >= 1100)
-    offline = Learner(features, seed=2)
-    offline.prepare(offline.check_batch(X, y))
-    assert offline.state.phi.landmarks.shape == (4, min(n, 1100))
+    batch = direct.check(X, y)
+    direct.start_with(batch[:fixed_at])
+    direct.learn(batch)
+    np.testing.assert_array_equal(stream.learned.w, direct.learned.w)
+    assert stream.learned.phi.landmarks.shape == (4, fixed_at)
+    assert (stream.state.kept is None) == (n >= 1100)
+    assert learner.init(4, batch).phi.landmarks.shape == (4, min(n, 1100))
 
 
 def test_fewer_landmarks_do_not_shorten_the_warm_start():
-    assert Learner(Nystroem(10)).warm_rows == Learner(RandomFourier(10)).warm_rows == WARM_ROWS
-    assert Learner(Nystroem(2048)).warm_rows == 2048
+    assert Learner(Nystroem(10)).warm_rows(4) == Learner(RandomFourier(10)).warm_rows(4) == WARM_ROWS
+    assert Learner(Nystroem(2048)).warm_rows(4) == 2048
 
 
 def test_cuts_and_pickles_leave_no_trace():
     X, y = make_stream("random", 1200, 5)
-    whole = Learner(Nystroem(200, Gaussian("median"), rank=50), seed=0).partial_fit(X, y)
-    parts = Learner(Nystroem(200, Gaussian("median"), rank=50), seed=0)
+    whole = Stream(Learner(Nystroem(200, Gaussian("median"), rank=50), seed=0)).partial_fit(X, y)
+    parts = Stream(Learner(Nystroem(200, Gaussian("median"), rank=50), seed=0))
     for a, b in pairwise([0, 1, 7, 300, 1023, 1100, 1200]):
         parts = pickle.loads(pickle.dumps(parts.partial_fit(X[a:b], y[a:b])))
-    np.testing.assert_array_equal(whole.state.w, parts.state.w)
+    np.testing.assert_array_equal(whole.learned.w, parts.learned.w)
     np.testing.assert_array_equal(whole.score(X), parts.score(X))
 
 
 def test_csr_rows_learn_what_dense_rows_learn():
     X, y = make_stream("random", 1100, 5)
     X[np.abs(X) < 0.5] = 0.0
-    dense, sparse = (
-        Learner(Nystroem(100, Gaussian("median"), rank=30, scale="standard"), dtype="float64", seed=0).partial_fit(Z, y)
-        for Z in (X, sp.csr_array(X))
-    )
+    learner = Learner(Nystroem(100, Gaussian("median"), rank=30, scale="standard"), dtype="float64", seed=0)
+    dense, sparse = (Stream(learner).partial_fit(Z, y) for Z in (X, sp.csr_array(X)))
     # The columns of a fixed map are known up to their sign.
     np.testing.assert_allclose(sparse.score(X), dense.score(sp.csr_array(X)), rtol=1e-6, atol=1e-8)
 
@@ -211,10 +208,11 @@ def test_in_a_grid():
     X, y = make_stream("random", 1500, 5)
     one = Learner(Nystroem(128, Gaussian("median"), rank=64), dtype="float64", seed=0)
     learners = [replace(one, step=Constant(eta), average="poly") for eta in (0.02, 0.2)]
-    grid = Grid(learners).partial_fit(X[:1000], y[:1000]).partial_fit(X[1000:], y[1000:])
+    grid = Stream(Grid(learners)).partial_fit(X[:1000], y[:1000]).partial_fit(X[1000:], y[1000:])
     for i, learner in enumerate(learners):
-        np.testing.assert_allclose(grid.score(X)[:, i], learner.partial_fit(X, y).score(X), rtol=1e-8, atol=1e-10)
-    assert Grid([Learner(Nystroem(2048))]).warm_rows == 2048
+        alone = Stream(learner).partial_fit(X, y)
+        np.testing.assert_allclose(grid.score(X)[:, i], alone.score(X), rtol=1e-8, atol=1e-10)
+    assert Grid([Learner(Nystroem(2048))]).warm_rows(4) == 2048
 
 
 @pytest.mark.parametrize("system", [FPOGD, OGD, OPAUC, SPAM, ExactAUC])

@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 
 from pairloom import Identity, RandomFourier
+from pairloom.base.batch import Batch
 from pairloom.base.tree import nbytes
 from pairloom.losses import LOSSES
-from pairloom.pairs import OppositeClass
+from pairloom.pairs import NO_QUERY, OppositeClass
 from pairloom.race import Budget, Candidate, Descent, Exact, OneMap, Portfolio, pinned
 from pairloom.race.budget import largest_first
 from tests.test_race import SMALL
+
+
+def batch_of(X):
+    """Rows of one class."""
+    return Batch(X, np.zeros(len(X)), np.ones(len(X)), np.full(len(X), NO_QUERY))
 
 
 def test_budgets_bound_time_and_memory():
@@ -29,7 +35,7 @@ def test_budgets_bound_time_and_memory():
     assert Budget(bytes=1).sized(SMALL, 20, 2) == SMALL
     odd = replace(SMALL, n_components=130, rank=1, exact_rank=1, whitening=(1, 1), n_landmarks=(1, 1))
     for candidate in Budget(bytes=1).sized(odd, 20, 2).finalists("wide", 1.0):
-        assert candidate.learner(OppositeClass(), seed=0).settle(np.eye(20)) is None
+        assert candidate.learner(OppositeClass(), seed=0).init(20, batch_of(np.eye(20))).t == 0
 
 
 def test_kept_rows_are_a_power_of_two_in_a_quarter_of_the_memory():
@@ -72,9 +78,8 @@ def test_candidates_are_as_large_as_they_say():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 500))
     for candidate in [*Portfolio().scouts(500)[:2], *replace(SMALL, n_components=512).finalists("wide", 1.0)]:
-        learner = candidate.learner(OppositeClass(), seed=0)
-        learner.settle(X)
-        assert candidate.space(500, 2) == pytest.approx(nbytes(learner) - nbytes(learner.state.recent), rel=0.25)
+        state = candidate.learner(OppositeClass(), seed=0).init(500, batch_of(X))
+        assert candidate.space(500, 2) == pytest.approx(nbytes(state), rel=0.25)
 
 
 def test_the_first_scout_is_exact_only_where_its_moments_fit():
@@ -83,7 +88,7 @@ def test_the_first_scout_is_exact_only_where_its_moments_fit():
     assert isinstance(few.scouts(20)[0].head, Exact)
     assert isinstance(few.scouts(21)[0].head, Descent)
     with pytest.raises(ValueError, match="max_bytes"):
-        Candidate("", Identity(), Exact()).learner(OppositeClass(), max_bytes=100, seed=0).settle(np.eye(20))
+        Candidate("", Identity(), Exact()).learner(OppositeClass(), max_bytes=100, seed=0).init(20, None)
 
 
 @pytest.mark.parametrize(("name", "value"), [("bytes", 0), ("bytes", 1.5), ("microseconds", 0), ("microseconds", "a")])

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import L2, Constant, Gaussian, Identity, Latest, Learner, RandomFourier, Sqrt, Strata
+from pairloom import L2, Constant, Gaussian, Identity, Latest, Learner, RandomFourier, Sqrt, Strata, Stream
 from pairloom.engines.reference import gradient, paired
 from pairloom.losses import LOSSES
 from pairloom.memory import Example
@@ -26,17 +26,17 @@ def learner(engine, **parts):
     return Learner(**{**defaults, **parts}, dtype="float64", engine=engine, seed=5)
 
 
-def iterates(model, X, y):
+def iterates(stream, X, y):
     """w after each row."""
     path = []
     for x, label in zip(X, y, strict=True):
-        model.partial_fit(x[None], [label])
-        path.append(model.state.w[0].copy())
+        stream.partial_fit(x[None], [label])
+        path.append(stream.learned.w[0].copy())
     return np.array(path)
 
 
-def mapped(model, X):
-    return model.features.apply(model.state.phi, X)
+def mapped(stream, X):
+    return stream.model.features.apply(stream.learned.phi, X)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -44,9 +44,10 @@ def mapped(model, X):
 def test_1_no_merging_is_descent_on_the_full_history(engine, loss, normalization):
     """eps < 0 and no cap: v = (1/N) sum over all earlier examples of the other class, written out as a double loop."""
     X, y = make_stream("random", T, 4)
-    model = learner(engine, loss=LOSSES[loss], memory=Strata(eps=-1.0, max_strata=T, normalization=normalization))
-    path = iterates(model, X, y)
-    Z = mapped(model, X)
+    memory = Strata(eps=-1.0, max_strata=T, normalization=normalization)
+    stream = Stream(learner(engine, loss=LOSSES[loss], memory=memory))
+    path = iterates(stream, X, y)
+    Z = mapped(stream, X)
     w = np.zeros(D)
     for t in range(T):
         others = [i for i in range(t) if y[i] != y[t]]
@@ -66,16 +67,16 @@ def test_2_one_joint_stratum_is_yang_and_one_per_class_is_last_of_the_opposite_c
     X, y = make_stream("random", T, 4)
     parts = {"loss": LOSSES[loss], "penalty": L2(0.0)}
     joint = Strata(eps=np.inf, by="joint", normalization="history")
-    yang = iterates(learner(engine, memory=Latest("previous"), **parts), X, y)
-    np.testing.assert_allclose(iterates(learner(engine, memory=joint, **parts), X, y), yang, rtol=0, atol=1e-12)
-    opposite = iterates(learner(engine, memory=Latest("opposite"), **parts), X, y)
-    per_class = iterates(learner(engine, memory=Strata(eps=np.inf), **parts), X, y)
+    yang = iterates(Stream(learner(engine, memory=Latest("previous"), **parts)), X, y)
+    np.testing.assert_allclose(iterates(Stream(learner(engine, memory=joint, **parts)), X, y), yang, rtol=0, atol=1e-12)
+    opposite = iterates(Stream(learner(engine, memory=Latest("opposite"), **parts)), X, y)
+    per_class = iterates(Stream(learner(engine, memory=Strata(eps=np.inf), **parts)), X, y)
     np.testing.assert_allclose(per_class, opposite, rtol=0, atol=1e-12)
     assert np.abs(yang[-1] - opposite[-1]).max() > 1e-3
 
     # Yang's step written out: learn from the previous example if its label differs.
-    model = learner(engine, memory=Latest("previous"), **parts).partial_fit(X, y)
-    Z, w = mapped(model, X), np.zeros(D)
+    stream = Stream(learner(engine, memory=Latest("previous"), **parts)).partial_fit(X, y)
+    Z, w = mapped(stream, X), np.zeros(D)
     for t in range(1, T):
         if y[t] != y[t - 1]:
             d = Z[t] - Z[t - 1]
@@ -91,10 +92,10 @@ def test_3_counts_add_up_and_weights_sum_to_their_total(engine, by, normalizatio
             Strata(by=by, normalization=normalization)
         return
     X, y = make_stream("one_class_first", T, 4)
-    model = learner(engine, memory=Strata(eps=0.5, max_strata=5, by=by, normalization=normalization))
+    stream = Stream(learner(engine, memory=Strata(eps=0.5, max_strata=5, by=by, normalization=normalization)))
     for t in range(T):
         if t:
-            slots = model.state.memory.slots
+            slots = stream.learned.memory.slots
             n = {label: int((y[:t] == label).sum()) for label in (-1.0, 1.0)}
             if by == "joint":
                 assert slots.mass.sum() == t
@@ -102,13 +103,13 @@ def test_3_counts_add_up_and_weights_sum_to_their_total(engine, by, normalizatio
                 assert slots.mass[:5].sum() == n[-1.0]
                 assert slots.mass[5:].sum() == n[1.0]
                 example = Example(X[t], X[t], float(y[t] > 0), 1.0, NO_QUERY, np.empty(0))
-                partners, p = paired(model.memory, model.pairs, slots, example, 1.0)
+                partners, p = paired(stream.model.memory, stream.model.pairs, slots, example, 1.0)
                 assert slots.mass[partners].sum() == n[-y[t]]
                 if n[-y[t]]:
                     assert p.sum() == pytest.approx(1 if normalization == "class" else n[-y[t]] / t, rel=1e-15)
                 else:
                     assert p is None
-        model.partial_fit(X[t][None], y[t : t + 1])
+        stream.partial_fit(X[t][None], y[t : t + 1])
 
 
 def reservoir_runs(engine, runs):
@@ -118,12 +119,12 @@ def reservoir_runs(engine, runs):
     start = learner(engine, features=Identity(), memory=memory, step=Constant(1e-3))
     points = []
     for seed in range(runs):
-        model = replace(start, seed=seed).partial_fit(X, y)
-        points.append(model.state.memory.slots.points[:3].copy())
-    return X, y, model, np.array(points)
+        stream = Stream(replace(start, seed=seed)).partial_fit(X, y)
+        points.append(stream.learned.memory.slots.points[:3].copy())
+    return X, y, stream, np.array(points)
 
 
-def members_of(X, y, model):
+def members_of(X, y, stream):
     """The negatives assigned to each stratum, by running the clustering alone."""
     centers, members = [], []
     for x in X[y < 0]:
@@ -135,14 +136,14 @@ def members_of(X, y, model):
         else:
             centers[j] += 0.05 * (x - centers[j])
             members[j].append(x)
-    assert [len(m) for m in members] == model.state.memory.slots.mass[:3].tolist()
+    assert [len(m) for m in members] == stream.learned.memory.slots.mass[:3].tolist()
     return members
 
 
 @pytest.mark.parametrize(("name", "runs"), [("reference", 1500), ("fused", 6000)])
 def test_4_reservoir_is_uniform_and_its_gradient_unbiased_with_the_exact_variance(name, runs):
-    X, y, model, points = reservoir_runs(name, runs)
-    members = members_of(X, y, model)
+    X, y, stream, points = reservoir_runs(name, runs)
+    members = members_of(X, y, stream)
     w, z = np.array([0.3, -0.2, 0.5]), X[y > 0][0]
     N = sum(len(m) for m in members)
 
@@ -157,13 +158,13 @@ def test_4_reservoir_is_uniform_and_its_gradient_unbiased_with_the_exact_varianc
         return -2 * (1 - w @ d) * d
 
     exact = np.mean([pair_gradient(x) for m in members for x in m], axis=0)
-    slots = model.state.memory.slots
+    slots = stream.learned.memory.slots
     example = Example(z, z, 1.0, 1.0, NO_QUERY, np.empty(0))
-    partners, weights = paired(model.memory, model.pairs, slots, example, 1.0)
+    partners, weights = paired(stream.model.memory, stream.model.pairs, slots, example, 1.0)
     estimates = []
     for drawn in points:
         slots.points[:3] = drawn
-        estimates.append(gradient(model, slots, w, 0, example, partners, weights)[1])
+        estimates.append(gradient(stream.model, slots, w, 0, example, partners, weights)[1])
     estimates = np.array(estimates)
     error = estimates.std(axis=0) / np.sqrt(runs)
     assert (np.abs(estimates.mean(axis=0) - exact) < 4 * error).all()
@@ -180,28 +181,28 @@ def test_5_features_scaled_by_root_two(engine):
     """Features scaled by sqrt(2) with (eta, alpha, eps) score as unit features with (2 eta, alpha / 2, eps / 2)."""
     X, y = make_stream("random", T, 4)
     unit = RandomFourier(D, Gaussian(0.1))
-    plain = learner(engine, features=unit).partial_fit(X[:1], y[:1])
+    plain = Stream(learner(engine, features=unit)).partial_fit(X[:1], y[:1])
     Z = mapped(plain, X)
     linear = {"features": Identity()}
-    big = learner(engine, **linear, memory=Strata(eps=0.8), step=Constant(0.1), penalty=L2(0.2)).partial_fit(
-        np.sqrt(2) * Z, y
-    )
-    small = learner(engine, **linear, memory=Strata(eps=0.4), step=Constant(0.2), penalty=L2(0.1)).partial_fit(Z, y)
+    big = Stream(learner(engine, **linear, memory=Strata(eps=0.8), step=Constant(0.1), penalty=L2(0.2)))
+    small = Stream(learner(engine, **linear, memory=Strata(eps=0.4), step=Constant(0.2), penalty=L2(0.1)))
+    big.partial_fit(np.sqrt(2) * Z, y)
+    small.partial_fit(Z, y)
     np.testing.assert_allclose(big.score(np.sqrt(2) * Z), small.score(Z), rtol=0, atol=1e-11)
-    assert small.state.memory.used.min() > 1
+    assert small.learned.memory.used.min() > 1
 
 
 def test_6_mean_centroids_are_the_means_of_their_members(engine):
     X, y = make_stream("random", 400, 3)
     memory = Strata(eps=2.0, max_strata=6, centroid_step="mean", representative="centroid", cluster_in="input")
     start = learner(engine, features=Identity(), memory=memory, step=Constant(0.01))
-    state = replace(start).partial_fit(X, y).state.memory
+    state = Stream(start).partial_fit(X, y).learned.memory
     # Follow the assignments from outside: the count that grew names the stratum.
-    trace = replace(start)
+    trace = Stream(start)
     members = [[] for _ in state.slots.mass]
     before = np.zeros(len(members))
     for x, label in zip(X, y, strict=True):
-        after = trace.partial_fit(x[None], [label]).state.memory.slots.mass.copy()
+        after = trace.partial_fit(x[None], [label]).learned.memory.slots.mass.copy()
         members[int(np.flatnonzero(after > before)[0])].append(x)
         before = after
     for j, stratum in enumerate(members):
@@ -218,10 +219,10 @@ def test_the_centroid_representative_is_the_mean_of_the_features(engine, cluster
     """Also where strata live in the input space: the mean of phi(x), never phi of the mean."""
     X, y = make_stream("random", 200, 3)
     memory = Strata(eps=np.inf, representative="centroid", centroid_step="mean", cluster_in=cluster_in)
-    model = learner(engine, memory=memory).partial_fit(X, y)
-    Z = mapped(model, X)
+    stream = Stream(learner(engine, memory=memory)).partial_fit(X, y)
+    Z = mapped(stream, X)
     for slot, label in ((0, -1), (16, 1)):
-        np.testing.assert_allclose(model.state.memory.slots.points[slot], Z[y == label].mean(axis=0), atol=1e-12)
+        np.testing.assert_allclose(stream.learned.memory.slots.points[slot], Z[y == label].mean(axis=0), atol=1e-12)
 
 
 def test_every_direction_is_a_difference_of_examples(engine):
@@ -229,6 +230,6 @@ def test_every_direction_is_a_difference_of_examples(engine):
     X, y = make_stream("random", T, 4)
     X = np.column_stack([X, np.full(T, 3.0)])
     for loss in LOSSES.values():
-        model = learner(engine, features=Identity(), loss=loss, step=Constant(0.01)).partial_fit(X, y)
-        assert abs(model.state.w[0, -1]) < 1e-13
-        assert np.abs(model.state.w[0, :-1]).max() > 0.01
+        stream = Stream(learner(engine, features=Identity(), loss=loss, step=Constant(0.01))).partial_fit(X, y)
+        assert abs(stream.learned.w[0, -1]) < 1e-13
+        assert np.abs(stream.learned.w[0, :-1]).max() > 0.01

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pairloom import Learner
-from pairloom.base.tree import nbytes
+from pairloom import Learner, Stream
+from pairloom.base.clock import mixes_at, next_evaluation, next_solution
+from pairloom.metrics.auc import weighted_auc
 from pairloom.models.exact_path import ExactPath
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race
-from pairloom.race.evidence import RAW, ROOM, VERDICTS, Evidence, Window, weighted_auc
+from pairloom.race.evidence import RAW, ROOM, VERDICTS, Evidence, ScoredWindow
 from pairloom.race.mixing import helps
-from pairloom.race.race import SETTLE_ROWS, mixes_at, next_evaluation, tame
+from pairloom.race.race import SETTLE_ROWS, tame
 from tests.conftest import make_stream
 from tests.generic import assert_same
 
@@ -29,7 +30,7 @@ BINDING = Budget(microseconds=0.25)
 
 
 def areas_of(window, targets):
-    """``Window.auc`` by scikit-learn."""
+    """``ScoredWindow.auc`` by scikit-learn."""
     return np.array(
         [
             np.mean(
@@ -58,7 +59,7 @@ def stream():
 
 @pytest.fixture(scope="module")
 def settled(stream):
-    return Race(portfolio=SMALL, budget=BINDING, seed=0).partial_fit(*stream)
+    return Stream(Race(portfolio=SMALL, budget=BINDING, seed=0)).partial_fit(*stream)
 
 
 def test_weighted_areas_are_scikit_learns():
@@ -71,7 +72,7 @@ def test_weighted_areas_are_scikit_learns():
 
 def test_three_classes_are_each_against_the_rest_and_too_few_rows_say_nothing():
     rng = np.random.default_rng(1)
-    window = Window(rng.normal(size=(60, 2, 3)), rng.integers(0, 3, 60).astype(float), rng.random(60) + 0.1)
+    window = ScoredWindow(rng.normal(size=(60, 2, 3)), rng.integers(0, 3, 60).astype(float), rng.random(60) + 0.1)
     np.testing.assert_allclose(window.auc(np.arange(3)), areas_of(window, range(3)), rtol=1e-12)
     window.labels[window.labels == 2] = 0.0
     window.labels[:2] = 2.0
@@ -180,38 +181,41 @@ def test_helping_is_one_standard_error_below_at_most():
 def test_a_path_has_the_minimiser_for_each_penalty():
     X, y = make_stream("random", 700, 5)
     weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 700)
-    path = ExactPath(dtype="float64", alphas=(0.0, 0.1, 4.0)).partial_fit(X, y, weight)
+    path = Stream(ExactPath(dtype="float64", alphas=(0.0, 0.1, 4.0))).partial_fit(X, y, weight)
     cov = [np.cov(X[y == c].T, aweights=weight[y == c], ddof=0) for c in (1, -1)]
     delta = np.subtract(*(np.average(X[y == c], axis=0, weights=weight[y == c]) for c in (1, -1)))
     G = cov[0] + cov[1] + np.outer(delta, delta)
-    for alpha, w in zip(path.alphas, path.coef, strict=True):
+    for alpha, w in zip(path.model.alphas, path.coef, strict=True):
         penalty = alpha * np.trace(G) / weight.sum()
         np.testing.assert_allclose(w, np.linalg.solve(G + 0.5 * penalty * np.eye(5), delta), rtol=1e-9)
 
 
 def test_a_path_solves_twice_in_every_doubling():
-    rows, path = [0], ExactPath()
+    rows = [0]
     while rows[-1] < 64:
-        rows.append(path.next_solution(rows[-1]))
+        rows.append(next_solution(rows[-1]))
     assert rows == [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
     with pytest.raises(ValueError, match="alphas"):
         ExactPath(alphas=(1.0, -1.0))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_some_models_of_a_path_go_on_bit_for_bit(n_classes):
+def test_a_model_of_a_path_goes_on_bit_for_bit(n_classes):
     X, y = make_stream("random", 900, 3)
     y = y if n_classes == 2 else np.digitize(X[:, 0], [-0.5, 0.5])
-    whole = ExactPath(pairs=OppositeClass(n_classes), alphas=(0.01, 1.0, 10.0), seed=0).partial_fit(X[:500], y[:500])
-    some = pickle.loads(pickle.dumps(whole)).only([2, 0])
-    assert some.alphas == (10.0, 0.01)
-    size = len(whole.pairs.targets)
-    rows = np.r_[2 * size : 3 * size, 0:size]
+    path = ExactPath(pairs=OppositeClass(n_classes), alphas=(0.01, 1.0, 10.0), seed=0)
+    whole = Stream(path).partial_fit(X[:500], y[:500])
+    picked = [pickle.loads(pickle.dumps(whole)).only(index) for index in (2, 0)]
+    assert [one.model.alphas for one in picked] == [(10.0,), (0.01,)]
+    size = len(path.pairs.targets)
     for _ in range(2):
-        np.testing.assert_array_equal(some.coef, whole.coef[rows])
-        np.testing.assert_array_equal(some.state.recent.scores, whole.state.recent.scores[:, rows])
-        for path in (whole, some):
-            path.partial_fit(X[500:], y[500:])
+        for one, first in zip(picked, (2 * size, 0), strict=True):
+            rows = np.arange(first, first + size)
+            np.testing.assert_array_equal(one.coef, whole.coef[rows])
+            scores = whole.state.observed["recent"].scores[:, rows]
+            np.testing.assert_array_equal(one.state.observed["recent"].scores, scores)
+        for stream in (whole, *picked):
+            stream.partial_fit(X[500:], y[500:])
 
 
 def test_far_scores_are_drawn_in_and_keep_their_order():
@@ -226,14 +230,14 @@ def test_rows_at_which_things_happen():
     rows = [16]
     while rows[-1] < 4 * SETTLE_ROWS:
         rows.append(next_evaluation(rows[-1]))
-    mixes = [t for t in rows if mixes_at(t)]
+    mixes = [t for t in rows if mixes_at(t, SETTLE_ROWS)]
     assert mixes[:8] == [16, 32, 64, 128, 256, 512, 1024, 1536]
     assert {t for t in mixes if t >= SETTLE_ROWS} == {SETTLE_ROWS, 2 * SETTLE_ROWS, 4 * SETTLE_ROWS}
 
 
 def test_cuts_and_pickles_in_any_phase_do_not_matter(stream, settled):
     X, y = stream
-    parts, rng = Race(portfolio=SMALL, budget=BINDING, seed=0), np.random.default_rng(0)
+    parts, rng = Stream(Race(portfolio=SMALL, budget=BINDING, seed=0)), np.random.default_rng(0)
     cuts = [*np.cumsum(rng.integers(1, 900, 100)), 1, 2, 15, 17, 1000, 1025, 8100, 8193, 8300, 16383, 16385, 16400]
     copies = {15, 1000, 1025, 8100, 8300, 16383, 16400}
     for start, end in pairwise(sorted({0, *(int(c) for c in cuts if c < ROWS), ROWS})):
@@ -241,40 +245,40 @@ def test_cuts_and_pickles_in_any_phase_do_not_matter(stream, settled):
         parts.score(X[:3])
         if end in copies:
             parts = pickle.loads(pickle.dumps(parts))
-    assert_same(settled, parts)
+    assert_same(settled.state, parts.state)
     np.testing.assert_array_equal(settled.score(X[:100]), parts.score(X[:100]))
 
 
 def test_the_field_narrows_and_settles_within_the_budget(stream, settled):
     X, y = stream
-    race, counts = Race(portfolio=SMALL, budget=BINDING, seed=0), {}
+    race, counts = Stream(Race(portfolio=SMALL, budget=BINDING, seed=0)), {}
     for start, end in pairwise([0, 1023, 1024, 8191, 8192, SETTLE_ROWS - 1, SETTLE_ROWS]):
         race.partial_fit(X[start:end], y[start:end])
-        counts[end] = [len(one) for one in race.track.entrants]
-    cost = [one.microseconds for one in race.track.entrants]
+        counts[end] = [len(one) for one in race.learned.entrants]
+    cost = [one.price(4).cost for one in race.learned.entrants]
     assert counts[1023] == [6, 6]
     assert sorted(counts[1024])[-3:] == [6, 6, 6]
     assert counts[8191] == counts[1024]
     assert set(counts[8192]) == {1} == set(counts[SETTLE_ROWS - 1]) == set(counts[SETTLE_ROWS])
     assert len(counts[SETTLE_ROWS]) < len(counts[8192]) <= len(counts[8191])
     assert sum(cost) <= BINDING.limit(4) < sum(c.microseconds(4) for c in SMALL.finalists("wide", 1.0))
-    np.testing.assert_array_equal(np.sort(race.track.chosen[:, 0]), np.arange(len(cost)))
+    np.testing.assert_array_equal(np.sort(race.learned.chosen[:, 0]), np.arange(len(cost)))
     assert roc_auc_score(y[:3000], settled.score(X[:3000])) > 0.95
-    assert nbytes(settled.state) < nbytes(Race(portfolio=SMALL, seed=0).partial_fit(X[:1500], y[:1500]).state)
+    assert settled.nbytes < Stream(Race(portfolio=SMALL, seed=0)).partial_fit(X[:1500], y[:1500]).nbytes
 
 
 def test_recent_scores_are_those_of_the_mixture_before_learning(stream):
     X, y = stream
-    race = Race(portfolio=replace(SMALL, exact=None), seed=0, dtype="float64").partial_fit(X[:9216], y[:9216])
-    assert all(isinstance(one.learner, Learner) for one in race.track.entrants)
+    race = Stream(Race(portfolio=replace(SMALL, exact=None), seed=0, dtype="float64")).partial_fit(X[:9216], y[:9216])
+    assert all(isinstance(one.model, Learner) for one in race.learned.entrants)
     said = []
     for t in range(9216, 9344):
         said.append(race.score(X[t : t + 1])[0])
         race.partial_fit(X[t : t + 1], y[t : t + 1])
     rows = np.arange(9216, 9344) % 4096
-    np.testing.assert_allclose(race.state.recent.scores[rows, 0], said, rtol=1e-9, atol=1e-9)
-    np.testing.assert_array_equal(race.state.recent.labels[rows], (y[9216:9344] > 0))
-    assert race.state.recent.count == 9344
+    np.testing.assert_allclose(race.state.observed["recent"].scores[rows, 0], said, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(race.state.observed["recent"].labels[rows], (y[9216:9344] > 0))
+    assert race.state.observed["recent"].count == 9344
 
 
 @pytest.mark.parametrize("kind", ["narrow", "linear"])
@@ -287,10 +291,10 @@ def test_what_is_right_for_the_stream_leads(kind):
         X = rng.normal(size=(3000, 30))
         y = np.where(X.sum(axis=1) + 2 * rng.normal(size=3000) > 0, 1, -1)
     portfolio = replace(SMALL, widths=(1.0, 32.0), near_widths=(1.0, 2.0))
-    race = Race(portfolio=portfolio, seed=0).partial_fit(X, y)
-    best = race.track.entrants[race._ranked()[0].entrant].candidate
+    race = Stream(Race(portfolio=portfolio, seed=0)).partial_fit(X, y)
+    best = race.learned.entrants[race.model._ranked(race.learned)[0].entrant].candidate
     assert best.factor == (32.0 if kind == "narrow" else None)
-    areas = race.track.evidence.mixture([i for i, _ in race.track.chosen])
+    areas = race.learned.evidence.mixture([i for i, _ in race.learned.chosen])
     assert len(areas) >= 4
-    factors = {one.candidate.factor for one in race.track.entrants}
+    factors = {one.candidate.factor for one in race.learned.entrants}
     assert (32.0 in factors) == (kind == "narrow")

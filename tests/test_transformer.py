@@ -60,7 +60,7 @@ def test_scikit_learns_checks(features, dtype):
 def test_it_is_the_map(features, X, dtype):
     model = FeatureTransformer(features, dtype=dtype, random_state=3).fit(X)
     phi, rows = features or RandomFourier(), X.astype(dtype)
-    state = cast(phi.fix(5, rows, generator(3)), np.float64, dtype)
+    state = cast(phi.fix(5, rows, generator(3)), dtype)
     Z = model.transform(X)
     assert Z.dtype == dtype
     np.testing.assert_array_equal(Z, phi.apply(state, rows))

@@ -20,6 +20,7 @@ from pairloom import (
     Reservoir,
     RSx,
     Strata,
+    Stream,
 )
 from pairloom.engines.state import CUT
 from pairloom.systems import FPOGD
@@ -29,8 +30,8 @@ from tests.conftest import make_stream
 def test_a_weight_scales_the_step():
     X, y = np.array([[0.0, 0.0], [1.0, 2.0]]), [-1, 1]
     make = lambda eta: Learner(features=Identity(), memory=Strata(eps=1.0), step=Constant(eta), dtype="float64")  # noqa: E731
-    heavy = make(0.01).partial_fit(X, y, sample_weight=[1, 3])
-    np.testing.assert_allclose(heavy.coef, make(0.03).partial_fit(X, y).coef, rtol=1e-14)
+    heavy = Stream(make(0.01)).partial_fit(X, y, sample_weight=[1, 3])
+    np.testing.assert_allclose(heavy.coef, Stream(make(0.03)).partial_fit(X, y).coef, rtol=1e-14)
 
 
 @pytest.mark.parametrize("engine", ["reference", "fused"])
@@ -40,12 +41,13 @@ def test_an_unstable_weighted_step_is_split_into_equal_steps(engine):
     X, y = np.array([[0.0, 0.0], d]), [-1, 1]
     learner = Learner(
         features=Identity(), memory=Strata(eps=1.0), step=Constant(0.8 / 5), dtype="float64", engine=engine
-    ).partial_fit(X, y, sample_weight=[1, 3.5])
+    )
+    stream = Stream(learner).partial_fit(X, y, sample_weight=[1, 3.5])
     w = np.zeros(2)
     for _ in range(4):
         w += 2 * (0.8 / 5) * 3.5 / 4 * (1 - w @ d) * d
-    np.testing.assert_allclose(learner.coef[0], w, rtol=1e-13)
-    assert learner.state.tally[CUT] == 0
+    np.testing.assert_allclose(stream.coef[0], w, rtol=1e-13)
+    assert stream.learned.tally[CUT] == 0
 
 
 @pytest.mark.parametrize("step", ["mean", 0.1])
@@ -55,8 +57,8 @@ def test_strata_take_a_weight_as_so_many_equal_rows(step, representative):
     weight = np.random.default_rng(0).integers(1, 4, size=200)
     memory = Strata(eps=1.0, max_strata=6, centroid_step=step, representative=representative)
     make = lambda: Learner(features=Identity(), memory=memory, step=Constant(1e-4), dtype="float64")  # noqa: E731
-    weighted = make().partial_fit(X, y, sample_weight=weight).state.memory
-    repeated = make().partial_fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).state.memory
+    weighted = Stream(make()).partial_fit(X, y, sample_weight=weight).learned.memory
+    repeated = Stream(make()).partial_fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)).learned.memory
     np.testing.assert_array_equal(weighted.slots.mass, repeated.slots.mass)
     np.testing.assert_allclose(weighted.centers, repeated.centers, atol=1e-12)
     np.testing.assert_allclose(weighted.slots.points, repeated.slots.points, atol=1e-12)
@@ -69,8 +71,8 @@ def test_a_reservoir_keeps_rows_in_proportion_to_their_weight():
     memory = Strata(eps=np.inf, representative="reservoir")
     kept = np.zeros(5)
     for seed in range(4000):
-        learner = Learner(features=Identity(), memory=memory, dtype="float64", seed=seed)
-        kept[int(learner.partial_fit(X, -np.ones(5), weight).state.memory.slots.points[0, 0])] += 1
+        stream = Stream(Learner(features=Identity(), memory=memory, dtype="float64", seed=seed))
+        kept[int(stream.partial_fit(X, -np.ones(5), weight).learned.memory.slots.points[0, 0])] += 1
     np.testing.assert_allclose(kept / 4000, weight / 10, atol=4 * np.sqrt(0.25 / 4000))
 
 
@@ -148,9 +150,9 @@ def test_heavier_rows_pull_harder():
     X = rng.normal(size=(2000, 3))
     y = np.where(rng.random(2000) < 0.5, np.sign(X[:, 0]), np.sign(X[:, 1]))
     by_first = np.where(np.sign(X[:, 0]) == y, 5.0, 1.0)
-    model = Learner(features=RandomFourier(64, Gaussian(0.1)), seed=0, average="poly")
-    model.partial_fit(X, y, sample_weight=by_first)
-    along = model.pair_score(np.eye(3), -np.eye(3))
+    stream = Stream(Learner(features=RandomFourier(64, Gaussian(0.1)), seed=0, average="poly"))
+    stream.partial_fit(X, y, sample_weight=by_first)
+    along = stream.pair_score(np.eye(3), -np.eye(3))
     assert along[0] > 1.5 * along[1] > 0
 
 
@@ -158,17 +160,17 @@ def test_a_heavy_row_is_learned_in_a_hundred_parts_at_most():
     """A weight of 1e9 costs what 100 does; its parts, still too long, are cut, and nobody is warned of eta."""
     d = np.array([1.0, 2.0])
     X, y = np.array([[0.0, 0.0], d]), [-1, 1]
-    learners = [
-        Learner(features=Identity(), memory=Strata(eps=1.0), step=Constant(0.1), dtype="float64", engine=engine)
+    streams = [
+        Stream(Learner(Identity(), memory=Strata(eps=1.0), step=Constant(0.1), dtype="float64", engine=engine))
         for engine in ("reference", "fused")
     ]
-    for learner in learners:
-        learner.partial_fit(X, y, sample_weight=[1, 1e9])
-        assert learner.state.tally[CUT] == 0
-        assert learner.state.memory.slots.mass[16] == 1e9
+    for stream in streams:
+        stream.partial_fit(X, y, sample_weight=[1, 1e9])
+        assert stream.learned.tally[CUT] == 0
+        assert stream.learned.memory.slots.mass[16] == 1e9
         # A pair that is learned to the end is met exactly.
-        assert learner.coef[0] @ d == pytest.approx(1.0, abs=1e-12)
-    np.testing.assert_allclose(learners[0].coef, learners[1].coef, rtol=1e-12)
+        assert stream.coef[0] @ d == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(streams[0].coef, streams[1].coef, rtol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
@@ -179,10 +181,11 @@ def test_engines_agree_on_heavy_rows(weight, rows):
     weights = np.where(np.arange(120) % 10 == 5, weight, 1.0)
     for parts in ({"loss": Logistic()}, {"loss": Hinge(), "average": "mean"}, {"penalty": L2(0.1, "proximal")}):
         learner = Learner(features=Identity(), memory=Strata(0.5, 3), step=Constant(0.05), dtype="float64", **parts)
-        truth = replace(learner, engine="reference").partial_fit(X, y, sample_weight=weights)
-        fast = replace(learner).partial_fit(rows(X), y, sample_weight=weights)
-        grid = Grid([replace(learner), replace(learner, step=Constant(0.01))]).partial_fit(X, y, sample_weight=weights)
-        for coef in (fast.coef[0], grid.coef[0]):
+        truth = Stream(replace(learner, engine="reference")).partial_fit(X, y, sample_weight=weights)
+        fast = Stream(learner).partial_fit(rows(X), y, sample_weight=weights)
+        grid = Grid([learner, replace(learner, step=Constant(0.01))])
+        many = Stream(grid).partial_fit(X, y, sample_weight=weights)
+        for coef in (fast.coef[0], many.coef[0]):
             np.testing.assert_allclose(coef, truth.coef[0], rtol=0, atol=1e-8 * np.abs(truth.coef).max())
 
 
@@ -220,10 +223,10 @@ def test_rows_of_next_to_no_weight_do_not_enter_a_sample(memory, light):
     X, y = make_stream("random", 400, 3)
     weights = np.where(np.arange(400) < 200, 1.0, light)
     learner = Learner(features=Identity(), memory=memory, step=Constant(1e-4), dtype="float64", seed=0)
-    truth = replace(learner, engine="reference").partial_fit(X, y, sample_weight=weights)
-    learner.partial_fit(X, y, sample_weight=weights)
-    np.testing.assert_allclose(learner.coef, truth.coef, rtol=0, atol=1e-12)
-    kept = learner.state.memory.slots.points[learner.state.memory.slots.mass > 0]
+    truth = Stream(replace(learner, engine="reference")).partial_fit(X, y, sample_weight=weights)
+    stream = Stream(learner).partial_fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(stream.coef, truth.coef, rtol=0, atol=1e-12)
+    kept = stream.learned.memory.slots.points[stream.learned.memory.slots.mass > 0]
     assert all((row == X[:200]).all(axis=1).any() for row in kept)
 
 

@@ -9,7 +9,18 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from pairloom import Constant, Gaussian, Grid, Identity, Learner, Nystroem, OrthogonalFourier, RandomFourier, Whitened
+from pairloom import (
+    Constant,
+    Gaussian,
+    Grid,
+    Identity,
+    Learner,
+    Nystroem,
+    OrthogonalFourier,
+    RandomFourier,
+    Stream,
+    Whitened,
+)
 from pairloom.base.tree import cast
 from pairloom.systems import FPOGD, OGD, OPAUC, SPAM, ExactAUC
 from tests.conftest import make_stream
@@ -24,7 +35,7 @@ INNER = {
 
 
 def fixed(features, X, dtype=np.float64):
-    return cast(features.fix(X.shape[1], X, np.random.default_rng(0)), np.float64, dtype)
+    return cast(features.fix(X.shape[1], X, np.random.default_rng(0)), dtype)
 
 
 def mapped(features, X, new=None):
@@ -154,18 +165,18 @@ def test_bad_values_are_named(make, message):
 
 
 def test_warm_rows():
-    assert Learner(Whitened(Identity(), 100)).warm_rows == 1024
-    assert Learner(Whitened(Identity(), 700)).warm_rows == 1400
-    assert Learner(Whitened(Nystroem(1500), 700)).warm_rows == 1500
+    assert Learner(Whitened(Identity(), 100)).warm_rows(4) == 1024
+    assert Learner(Whitened(Identity(), 700)).warm_rows(4) == 1400
+    assert Learner(Whitened(Nystroem(1500), 700)).warm_rows(4) == 1500
 
 
 def test_cuts_and_pickles_leave_no_trace(inner):
     X, y = make_stream("random", 1200, 6)
-    whole = Learner(Whitened(inner, 4), seed=0).partial_fit(X, y)
-    parts = Learner(Whitened(inner, 4), seed=0)
+    whole = Stream(Learner(Whitened(inner, 4), seed=0)).partial_fit(X, y)
+    parts = Stream(Learner(Whitened(inner, 4), seed=0))
     for a, b in pairwise([0, 1, 7, 300, 1023, 1100, 1200]):
         parts = pickle.loads(pickle.dumps(parts.partial_fit(X[a:b], y[a:b])))
-    np.testing.assert_array_equal(whole.state.w, parts.state.w)
+    np.testing.assert_array_equal(whole.learned.w, parts.learned.w)
     np.testing.assert_array_equal(whole.score(X), parts.score(X))
 
 
@@ -184,9 +195,10 @@ def test_in_a_grid(inner):
     X, y = make_stream("random", 1500, 6)
     one = Learner(Whitened(inner, 4), dtype="float64", seed=0)
     learners = [replace(one, step=Constant(eta), average="poly") for eta in (0.02, 0.2)]
-    grid = Grid(learners).partial_fit(X[:1000], y[:1000]).partial_fit(X[1000:], y[1000:])
+    grid = Stream(Grid(learners)).partial_fit(X[:1000], y[:1000]).partial_fit(X[1000:], y[1000:])
     for i, learner in enumerate(learners):
-        np.testing.assert_allclose(grid.score(X)[:, i], learner.partial_fit(X, y).score(X), rtol=1e-8, atol=1e-10)
+        alone = Stream(learner).partial_fit(X, y)
+        np.testing.assert_allclose(grid.score(X)[:, i], alone.score(X), rtol=1e-8, atol=1e-10)
 
 
 def test_small_directions_are_learned_at_once():
@@ -196,8 +208,8 @@ def test_small_directions_are_learned_at_once():
     y = np.where(X[:, -1] + 0.1 * rng.normal(size=3000) > 0, 1.0, -1.0)
     areas = []
     for phi, eta in ((Identity(), 4e-6), (Whitened(Identity(), 5), 0.01)):
-        learner = Learner(phi, step=Constant(eta), average="poly", seed=0).partial_fit(X[:2000], y[:2000])
-        areas.append(roc_auc_score(y[2000:], learner.score(X[2000:])))
+        stream = Stream(Learner(phi, step=Constant(eta), average="poly", seed=0)).partial_fit(X[:2000], y[:2000])
+        areas.append(roc_auc_score(y[2000:], stream.score(X[2000:])))
     assert areas[0] < 0.7
     assert areas[1] > 0.98
 
