@@ -166,8 +166,8 @@ def _branches(tree: Any, path: str) -> tuple[str, dict[str, Any]]:
         items = tree.tolist() if isinstance(tree, np.ndarray) else tree
         kind = "objects" if isinstance(tree, np.ndarray) else type(tree).__name__
         return f"{kind} {len(items)}", {str(i): item for i, item in enumerate(items)}
-    if isinstance(tree, dict) and all(isinstance(key, str) and "." not in key for key in tree):
-        return "dict " + " ".join(tree), tree
+    if isinstance(tree, dict) and all(isinstance(key, str) and not {".", "|"} & set(key) for key in tree):
+        return "dict " + "|".join(tree), tree
     if hasattr(tree, "indptr"):
         n, d = tree.shape
         return f"csr {n} {d}", {"data": tree.data, "indices": tree.indices, "indptr": tree.indptr}
@@ -182,7 +182,8 @@ def _unflatten(flat: Flat, path: str, nodes: dict[str, type]) -> Any:
         return flat.arrays[path]
     if path in flat.values:
         return flat.values[path]
-    kind, *rest = flat.kinds[path].split(" ")
+    kind, _, about = flat.kinds[path].partition(" ")
+    rest = about.split("|" if kind == "dict" else " ")
 
     def part(name: str) -> Any:
         return _unflatten(flat, f"{path}.{name}" if path else name, nodes)
