@@ -18,7 +18,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 from threadpoolctl import threadpool_limits
 
-from pairloom import Gaussian, Grid, Learner, RandomFourier, Strata
+from pairloom import Gaussian, Grid, Learner, RandomFourier, Strata, Stream
 from pairloom.engines import blocked
 from pairloom.systems import FPOGD
 
@@ -43,7 +43,7 @@ def fpogd(**parameters: object) -> FPOGD:
     return FPOGD(n_components=D_OUT, max_strata=STRATA, gamma=0.5 / D_IN, random_state=0, **parameters)
 
 
-def grid(n_etas: int, n_alphas: int, **parameters: object) -> Grid:
+def grid(n_etas: int, n_alphas: int, **parameters: object) -> Stream:
     """Steps 2^-1 ... and shrinkages 10^-1 ..."""
     return fpogd(**parameters).grid(etas=2.0 ** -np.arange(1, n_etas + 1), alphas=10.0 ** -np.linspace(1, 8, n_alphas))
 
@@ -64,7 +64,7 @@ def beside_scikit_learn(n: int, rounds: int, small: tuple[int, int], large: tupl
     for space in ("features", "input"):
         where = f"strata in {space}"
         make[f"FPOGD, fused, calibrated, {where}"] = 1, lambda s=space: fpogd(cluster_in=s).partial_fit
-        make[f"one model, fused, {where}"] = 1, lambda s=space: grid(1, 1, cluster_in=s).learner(0).partial_fit
+        make[f"one model, fused, {where}"] = 1, lambda s=space: grid(1, 1, cluster_in=s).only(0).partial_fit
         make[f"one model, blocked, {where}"] = 1, lambda s=space: grid(1, 1, cluster_in=s).partial_fit
         for a, b in (small, large):
             make[f"{a * b} models, {where}"] = a * b, lambda s=space, a=a, b=b: grid(a, b, cluster_in=s).partial_fit
@@ -110,7 +110,7 @@ def gemm_peak(repeats: int) -> float:
     return 2 * 768**3 / best_of(lambda: A @ B, repeats)
 
 
-def clocks(model: Grid, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+def clocks(model: Stream, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """Seconds spent in the parts of the engine while rows are learned, and in all."""
     spent: dict[str, float] = defaultdict(float)
 
@@ -142,7 +142,7 @@ def roofline(models: int, dim: int, strata: int, n: int, repeats: int) -> Table:
     model = Grid([replace(one, step=replace(one.step, eta=eta)) for eta in np.geomspace(1e-3, 0.25, models)])
     b, S, G, peak = model.block_rows, 2 * strata, min(models, 64), gemm_peak(5 * repeats)
     learned = n // 2 // b * b
-    model.partial_fit(X[:learned], y[:learned])
+    side_by_side = Stream(model).partial_fit(X[:learned], y[:learned])
     rng = np.random.default_rng(0)
     Z, B, W = (rng.normal(size=(k, dim)).astype(np.float32) for k in (b, S, G))
     V, C = np.concatenate([B, Z]), rng.normal(size=(S + b, G)).astype(np.float32)
@@ -153,7 +153,7 @@ def roofline(models: int, dim: int, strata: int, n: int, repeats: int) -> Table:
         "coefficients [B Z]": (lambda: C.T @ V, 2 * (S + b) * G * dim, models / G),
     }
     rows = X[learned : 2 * learned], y[learned : 2 * learned]
-    spent = clocks(model, *rows)
+    spent = clocks(side_by_side, *rows)
     table = Table(
         title=f"{models} models, D = {dim}, {S} slots, blocks of {b}: time by part; peak {peak / 1e9:.0f} GFLOP/s"
     )

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from contest.datasets import DATASETS
-from pairloom import AUCClassifier, OppositeClass, StabilityWarning
+from pairloom import AUCClassifier, OppositeClass, StabilityWarning, Stream
 from pairloom.race import Budget, Portfolio
 
 BATCH = 512
@@ -106,21 +106,17 @@ def candidates(X: np.ndarray, y: np.ndarray, n: int, portfolio: Portfolio) -> It
     d, signs = X.shape[1], np.where(y, 1, -1)
     warm = portfolio.warm_rows
     for candidate in [*portfolio.scouts(d)[:4], *portfolio.finalists("wide", 2.0)]:
-        learner = candidate.learner(OppositeClass(), dtype="float32", seed=0, engine="auto")
-        learner.settle(X[:warm])
-        many = seconds(learner.partial_fit, X[:n], signs[:n])
-        aucs = [roc_auc_score(y[n:], scores) for scores in learner.score_with(learner.coef, X[n:]).T]
-        one = candidate_alone(learner, int(np.argmax(aucs)))
+        stream = Stream(candidate.learner(OppositeClass(), dtype="float32", seed=0, engine="auto"))
+        stream.start_with(stream.check(X[:warm], signs[:warm]))
+        many = seconds(stream.partial_fit, X[:n], signs[:n])
+        aucs = [roc_auc_score(y[n:], scores) for scores in stream.score(X[n:]).T]
+        one = stream.only(int(np.argmax(aucs)))
         alone = seconds(one.partial_fit, X[:n], signs[:n])
         yield [
             candidate.name, f"{candidate.features.n_outputs(d):,}", str(len(aucs)), f"{max(aucs):.4f}",
             f"{many / n * 1e6:.1f}", f"{alone / n * 1e6:.1f}", f"{candidate.microseconds(d):.1f}",
             f"{candidate.nbytes(d, 2) / 1e6:.1f}",
         ]  # fmt: skip
-
-
-def candidate_alone(learner: object, index: int) -> object:
-    return learner.learner(index) if hasattr(learner, "learner") else learner.only([index])
 
 
 def budgets(X: np.ndarray, y: np.ndarray, split: int) -> Iterator[list[str]]:
@@ -131,7 +127,7 @@ def budgets(X: np.ndarray, y: np.ndarray, split: int) -> Iterator[list[str]]:
         model.partial_fit(X[:20_000], y[:20_000])
         took = seconds(model.partial_fit, X[20_000:split], y[20_000:split])
         auc = roc_auc_score(y[split:], model.decision_function(X[split:]))
-        spent = sum(entrant.microseconds for entrant in model.stream_.learned.entrants)
+        spent = sum(entrant.candidate.microseconds(X.shape[1]) for entrant in model.stream_.learned.entrants)
         yield [
             f"{limit:g}", f"{size:,}", f"{spent:.1f}", f"{took / (split - 20_000) * 1e6:.1f}", f"{auc:.4f}",
             f"{model.nbytes_ / 1e6:.1f}", "; ".join(model.mixture_),

@@ -35,15 +35,15 @@ def pick(rng, choices):
     return choices[rng.integers(len(choices))]
 
 
-def any_learner(rng):
-    """A composition of parts, or None where these do not fit together."""
+def any_stream(rng):
+    """The stream of a composition of parts, or None where these do not fit together."""
     memory, features = pick(rng, MEMORIES), pick(rng, MAPS)
     pairs = pick(rng, (pl.OppositeClass(), pl.OppositeClass(3)) + ((pl.Order(),) if memory.joint else ()))
     try:
-        return pl.Learner(
+        return pl.Stream(pl.Learner(
             features, pairs, pick(rng, LOSSES), memory, pick(rng, PENALTIES), step=pick(rng, STEPS),
             average=pick(rng, ("last", "mean", "poly")), dtype=pick(rng, ("float32", "float64")), seed=0,
-        )  # fmt: skip
+        ))  # fmt: skip
     except ValueError:
         return None
 
@@ -78,7 +78,7 @@ def any_weights(rng, n):
 def attack(seed):
     """One configuration; AssertionError where scores are no numbers, or a call that raised has changed the model."""
     rng = np.random.default_rng(seed)
-    model = any_learner(rng) if rng.random() < 0.5 else any_system(rng)
+    model = any_stream(rng) if rng.random() < 0.5 else any_system(rng)
     if model is None:
         return
     d = int(rng.integers(1, 6))
@@ -87,21 +87,22 @@ def attack(seed):
     for _ in range(1 if whole else int(rng.integers(1, 5))):
         n = int(pick(rng, (0, 1, 1, 2, 5, 40)))
         X, weight = any_rows(rng, n, d), any_weights(rng, n)
-        y = rng.integers(0, max(1, min(classes, 2 if isinstance(model, pl.Learner) else 3)), n)
+        y = rng.integers(0, max(1, min(classes, 2 if isinstance(model, pl.Stream) else 3)), n)
         before = snapshot(model)
         try:
             (model.fit if whole else model.partial_fit)(X, y, sample_weight=weight)
         except ValueError:
             assert snapshot(model) == before, f"seed {seed}: a call that raised changed {model!r}"
-    if not hasattr(model, "stream_") and not isinstance(model, pl.Learner):
+    if not hasattr(model, "stream_") and not isinstance(model, pl.Stream):
         return
     X = any_rows(rng, 5, d)
-    scores = model.score(X) if isinstance(model, pl.Learner) else model.predict(X)
+    scores = model.score(X) if isinstance(model, pl.Stream) else model.predict(X)
     assert np.isfinite(scores).all(), f"seed {seed}: {scores} of {model!r}"
 
 
 def snapshot(model):
     """What a call that raises must leave alone."""
-    learner = getattr(model, "stream_", model if isinstance(model, pl.Learner) else None)
-    state = getattr(learner, "state", None)
-    return None if state is None else (learner.n_seen, state.w.tobytes(), state.tally.tobytes())
+    stream = getattr(model, "stream_", model if isinstance(model, pl.Stream) else None)
+    if stream is None or stream.state is None:
+        return None
+    return stream.n_seen, stream.learned.w.tobytes(), stream.learned.tally.tobytes()

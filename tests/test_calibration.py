@@ -3,7 +3,8 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from pairloom.stream.calibration import FLATTEST, next_calibration_row, platt
+from pairloom.base.clock import next_calibration
+from pairloom.stream.calibration import FLATTEST, platt
 
 
 def scored(n=2000, seed=0, slope=2.0):
@@ -66,14 +67,14 @@ def test_separable_scores_give_a_finite_slope():
 def test_calibration_rows_are_an_eighth_of_the_stream_apart():
     rows, t = [], 0
     while t < 100_000:
-        t = next_calibration_row(t)
+        t = next_calibration(t)
         rows.append(t)
     gaps = np.diff(rows)
     assert rows[:8] == list(range(1, 9))
     assert (gaps <= np.maximum(1, np.array(rows[:-1]) / 8)).all()
     assert gaps.max() == 2048
     assert {2**k for k in range(17)} <= set(rows)
-    assert all(next_calibration_row(s) == min(r for r in rows if r > s) for s in range(0, 20_000, 7))
+    assert all(next_calibration(s) == min(r for r in rows if r > s) for s in range(0, 20_000, 7))
 
 
 def test_weights_count_as_repetitions():

@@ -72,7 +72,7 @@ def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
     code = (
         "import numpy as np; from pairloom import *; rng = np.random.default_rng(0); X = rng.normal(size=(40, 3)); "
         "y = np.sign(X[:, 0]); m = Learner(features=Identity(), memory=Strata(eps=1.0), step=Constant(0.01)); "
-        "print(float(np.abs(m.partial_fit(X, y).coef).sum()))"
+        "print(float(np.abs(Stream(m).partial_fit(X, y).coef).sum()))"
     )
     first = run(code, package)
     (folder,) = (package / "__pycache__").glob("pairloom-*")

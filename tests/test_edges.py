@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 
-from pairloom import AUCClassifier, Learner, PairwiseRanker, PairwiseRegressor
+from pairloom import AUCClassifier, Learner, PairwiseRanker, PairwiseRegressor, Stream
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.systems import FPOGD, KOIL, OAM, ExactAUC, SparseKernelAUC
 from tests.conftest import make_stream
@@ -19,12 +19,12 @@ def calls(X, y):
     """Every public way in for rows, by models that know ten columns."""
     model = FPOGD(random_state=0).fit(X, y)
     ranker = PairwiseRanker(random_state=0).fit(X, y)
-    learner = Learner(seed=0).partial_fit(X, y)
+    stream = Stream(Learner(seed=0)).partial_fit(X, y)
     phi = FeatureTransformer().fit(X)
     yield from (model.predict, model.decision_function, model.predict_proba, model.score_many, ranker.predict)
     yield from (lambda rows: model.partial_fit(rows, y[:1]), lambda rows: FPOGD().fit(rows, y[:1]))
-    yield from (lambda rows: ranker.pair_score(X[:1], rows), learner.score, phi.transform, FeatureTransformer().fit)
-    yield lambda rows: learner.partial_fit(rows, y[:1])
+    yield from (lambda rows: ranker.pair_score(X[:1], rows), stream.score, phi.transform, FeatureTransformer().fit)
+    yield lambda rows: stream.partial_fit(rows, y[:1])
 
 
 @pytest.mark.parametrize("column", [10, 12, 2_000_000_000, -1])
@@ -183,7 +183,7 @@ def test_a_missing_value_of_any_kind_is_nan_with_its_place(gap):
     model = FPOGD(random_state=0).fit(X, y)
     rows = X.astype(object)
     rows[3, 1] = gap
-    for call in (model.predict, lambda rows: FPOGD().fit(rows, y), Learner().partial_fit(X, y).score):
+    for call in (model.predict, lambda rows: FPOGD().fit(rows, y), Stream(Learner()).partial_fit(X, y).score):
         with pytest.raises(ValueError, match=r"NaN at row 3, column 1|got NaT at row 3, column 1"):
             call(rows)
     labels = y.astype(object)
@@ -197,7 +197,7 @@ def test_a_missing_value_of_any_kind_is_nan_with_its_place(gap):
 def test_masks_hide_no_labels_and_no_groups():
     X, y = make_stream("random", 20, 3)
     hidden = np.ma.masked_array(y, np.arange(20) == 7)
-    for call in (FPOGD().fit, Learner().partial_fit, PairwiseRanker().fit):
+    for call in (FPOGD().fit, Stream(Learner()).partial_fit, PairwiseRanker().fit):
         with pytest.raises(ValueError, match="y is masked at row 7"):
             call(X, hidden)
     with pytest.raises(ValueError, match="groups is masked at row 7"):
@@ -209,7 +209,7 @@ def test_numbers_beyond_all_doubles_and_rows_without_columns():
     model = FPOGD(random_state=0).fit(X, y)
     huge = X.astype(object)
     huge[2, 1] = 10**400
-    for call in (model.predict, Learner().partial_fit(X, y).score):
+    for call in (model.predict, Stream(Learner()).partial_fit(X, y).score):
         with pytest.raises(ValueError, match="beyond all doubles"):
             call(huge)
     with pytest.raises(ValueError, match="beyond all doubles"):
@@ -217,9 +217,9 @@ def test_numbers_beyond_all_doubles_and_rows_without_columns():
     with pytest.raises(ValueError, match="eta must be a number above 0"):
         FPOGD(eta=10**400).fit(X, y)
     with pytest.raises(ValueError, match=r"X must have rows and columns, got shape \(20, 0\)"):
-        Learner().partial_fit(X[:, :0], y)
+        Stream(Learner()).partial_fit(X[:, :0], y)
     with pytest.raises(ValueError, match=r"y has shape \(\), but X has 20 rows"):
-        Learner().partial_fit(X, {1, 2})
+        Stream(Learner()).partial_fit(X, {1, 2})
 
 
 def test_a_parameter_changed_between_calls_does_not_reach_the_learner():

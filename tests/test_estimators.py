@@ -26,6 +26,7 @@ from pairloom import (
     RandomFourier,
     StabilityWarning,
     Strata,
+    Stream,
     Window,
 )
 from pairloom.base.randomness import generator
@@ -98,9 +99,9 @@ def test_pairwise_kernel_identity(phi, kernel, exact):
 def test_order_with_two_labels_is_auc(memory, engine):
     X, y = make_stream("random", 400, 4)
     auc = Learner(RandomFourier(64, Gaussian("median")), OppositeClass(), memory=memory, engine=engine, seed=0)
-    order = replace(auc, pairs=Order())
-    np.testing.assert_array_equal(auc.partial_fit(X, y).coef, order.partial_fit(X, y).coef)
-    np.testing.assert_array_equal(auc.state.tally, order.state.tally)
+    auc, order = Stream(auc).partial_fit(X, y), Stream(replace(auc, pairs=Order())).partial_fit(X, y)
+    np.testing.assert_array_equal(auc.coef, order.coef)
+    np.testing.assert_array_equal(auc.learned.tally, order.learned.tally)
     assert auc.coef.any()
 
 

@@ -1,5 +1,7 @@
 """ExactAUC: against the problem it solves, row by row and in closed form."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -93,10 +95,11 @@ def test_a_solution_is_found_once_and_is_no_part_of_the_state(monkeypatch):
     X, y = make_stream("random", 500, 4)
     model = ExactAUC().fit(X, y)
     solves = []
-    solve = exact_auc.ExactLearner._solve
-    monkeypatch.setattr(exact_auc.ExactLearner, "_solve", lambda self, state: solves.append(1) or solve(self, state))
+    solve = exact_auc.ExactLearner.solve
+    monkeypatch.setattr(exact_auc.ExactLearner, "solve", lambda self, state: solves.append(1) or solve(self, state))
     for _ in range(3):
         model.score_one(X[0])
         model.predict(X)
     assert len(solves) == 1
-    assert model.stream_.__getstate__()["solved"] is None
+    assert model.stream_.learned.memory.solved is not None
+    assert pickle.loads(pickle.dumps(model)).stream_.learned.memory.solved is None

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import RandomFourier
-from pairloom.base.tree import nbytes
+from pairloom import RandomFourier, Stream
+from pairloom.base.tree import nbytes, node
 from pairloom.features import KERNELS, Gaussian, Identity, Linear, exact_kernel
 from pairloom.features.exact import kernel_row, kernel_with_itself
 from pairloom.models.base import WARM_ROWS
-from pairloom.models.expansion import Block, Expansion, ExpansionState, Row
+from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.pairs import OppositeClass
 from tests.conftest import STREAMS, make_stream
 
 EXACT = [*KERNELS, "linear"]
 
 
-@dataclass
+@node
 class Sums(ExpansionState):
     """The first rows, shared by all models, and the weighted sums of their classes."""
 
@@ -29,35 +29,42 @@ class Sums(ExpansionState):
     used: np.ndarray
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FirstRows(Expansion):
     """The smallest expansion: y times weight at each of the first 40 rows."""
 
-    def _start(self, gamma, dim):
+    draws = 0
+
+    def init(self, n_features, first):
+        return self.begin_empty(n_features, first)
+
+    def check_room(self, state, n):
+        pass
+
+    def start(self, gamma, dim):
         return Sums(gamma, np.zeros((40, dim), self.dtype), np.zeros((len(self.pairs.targets), 40)), np.zeros(1, int))
 
-    def terms(self):
-        memory = self.state.memory
-        return [(memory.supports[: memory.used[0]], memory.coef[:, : memory.used[0]])]
+    def terms(self, kept):
+        return [(kept.supports[: kept.used[0]], kept.coef[:, : kept.used[0]])]
 
-    def _step(self, state, row: Row):
+    def step_row(self, state, row: KernelRow):
         memory, at = state.memory, state.memory.used[0]
         if at < 40:
             memory.supports[at], memory.coef[:, at] = row.x, row.weight * row.y
             memory.used[0] += 1
 
-    def _run_block(self, state, block: Block):
+    def run_block(self, state, block: KernelBlock):
         for i in range(len(block.X)):
-            supports, coef = self.terms()[0]
+            supports, coef = self.terms(state.memory)[0]
             for k in range(len(coef)):
                 values = np.empty(len(supports), block.X.dtype)
                 kernel_row(self.kernel.code, float(state.memory.gamma), block.X[i], supports, values)
                 block.scores[i, k] = coef[k] @ values
-            self._step(state, Row(block.X[i], block.y[i], block.weight[i], block.eta[i], block.draws[i]))
+            self.step_row(state, KernelRow(block.X[i], block.y[i], block.weight[i], block.eta[i], block.draws[i]))
 
 
 def make(kernel="gaussian", gamma=0.1, **changes):
-    return FirstRows(kernel=exact_kernel(kernel, gamma), **{"seed": 0, **changes})
+    return Stream(FirstRows(kernel=exact_kernel(kernel, gamma), **{"seed": 0, **changes}))
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -118,19 +125,21 @@ def test_scores_are_the_sum(name, n_classes, dtype):
     X, y = make_stream("random", 60, 4)
     y = y if n_classes == 2 else np.arange(60) % 3
     weight = np.random.default_rng(1).gamma(1.0, size=60)
-    learner = make(name, 0.2, dtype=dtype, pairs=OppositeClass(n_classes)).partial_fit(X, y, weight)
+    stream = make(name, 0.2, dtype=dtype, pairs=OppositeClass(n_classes)).partial_fit(X, y, weight)
     gamma, kernel = np.asarray(0.2), exact_kernel(name, 0.2)
-    expected = np.zeros((60, len(learner.pairs.targets)))
+    expected = np.zeros((60, len(stream.model.pairs.targets)))
     for i in range(60):
         for j in range(40):
-            for k, model in enumerate(learner.pairs.targets):
-                sign = 1 if (y[j] > 0 if n_classes == 2 else y[j] == model) else -1
+            for k, target in enumerate(stream.model.pairs.targets):
+                sign = 1 if (y[j] > 0 if n_classes == 2 else y[j] == target) else -1
                 expected[i, k] += weight[j] * sign * kernel(gamma, X[i : i + 1], X[j : j + 1])[0, 0]
     tolerance = 1e-12 if dtype == "float64" else 1e-4
-    scores = learner.score(X).reshape(60, -1)
+    scores = stream.score(X).reshape(60, -1)
     np.testing.assert_allclose(scores, expected, rtol=tolerance, atol=100 * tolerance)
     # Each row's score before it was learned is in the ring: row 40 was scored by all 40 terms.
-    np.testing.assert_allclose(learner.state.recent.scores[40], expected[40], rtol=tolerance, atol=100 * tolerance)
+    np.testing.assert_allclose(
+        stream.state.observed["recent"].scores[40], expected[40], rtol=tolerance, atol=100 * tolerance
+    )
 
 
 @pytest.mark.parametrize("kind", STREAMS)
@@ -138,17 +147,19 @@ def test_scores_are_the_sum(name, n_classes, dtype):
 def test_the_specification_and_the_block_agree(kind, gamma):
     X, y = make_stream(kind, 100, 5)
     fast = make(gamma=gamma, dtype="float64", features=Identity(scale="standard")).partial_fit(X, y)
-    truth = replace(fast, engine="reference").partial_fit(X, y)
+    truth = Stream(replace(fast.model, engine="reference")).partial_fit(X, y)
     np.testing.assert_allclose(fast.score(X), truth.score(X), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(fast.state.recent.scores, truth.state.recent.scores, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        fast.state.observed["recent"].scores, truth.state.observed["recent"].scores, rtol=1e-12, atol=1e-12
+    )
 
 
 def test_a_rows_score_does_not_depend_on_its_neighbours():
     X, y = make_stream("random", 5000, 40)
-    learner = make("matern32").partial_fit(X[:50], y[:50])
-    whole = learner.score(X)
-    np.testing.assert_array_equal(whole, np.concatenate([learner.score(X[a : a + 7]) for a in range(0, 5000, 7)]))
-    np.testing.assert_array_equal(whole[:50], [learner.score(x[None])[0] for x in X[:50]])
+    stream = make("matern32").partial_fit(X[:50], y[:50])
+    whole = stream.score(X)
+    np.testing.assert_array_equal(whole, np.concatenate([stream.score(X[a : a + 7]) for a in range(0, 5000, 7)]))
+    np.testing.assert_array_equal(whole[:50], [stream.score(x[None])[0] for x in X[:50]])
 
 
 def test_any_cuts_give_the_same_bits():
@@ -163,18 +174,18 @@ def test_any_cuts_give_the_same_bits():
 def test_the_width_is_fixed_on_the_first_rows():
     X, y = make_stream("random", 1500, 5)
     for rule, expected in (("paper", 0.1), (0.7, 0.7)):
-        learner = make(gamma=rule)
-        assert not learner.needs_data
-        assert learner.partial_fit(X, y).state.memory.gamma == expected
-    assert make(gamma="median").needs_data
-    learner = make(gamma="median", features=Identity(scale="standard"))
-    assert learner.needs_data
+        stream = make(gamma=rule)
+        assert not stream.model.needs_data
+        assert stream.partial_fit(X, y).learned.memory.gamma == expected
+    assert make(gamma="median").model.needs_data
+    stream = make(gamma="median", features=Identity(scale="standard"))
+    assert stream.model.needs_data
     for n in (16, WARM_ROWS, 1500):
-        learner = replace(learner).partial_fit(X[:n], y[:n])
-        kept = learner.state.phi.scaler.apply(X[: min(n, WARM_ROWS)].astype(np.float32))
-        np.testing.assert_allclose(learner.state.memory.gamma, Gaussian("median").width(5, kept), rtol=1e-6)
-    assert learner.kept is None
-    assert not make("linear").needs_data
+        stream = Stream(stream.model).partial_fit(X[:n], y[:n])
+        kept = stream.learned.phi.scaler.apply(X[: min(n, WARM_ROWS)].astype(np.float32))
+        np.testing.assert_allclose(stream.learned.memory.gamma, Gaussian("median").width(5, kept), rtol=1e-6)
+    assert stream.state.kept is None
+    assert not make("linear").model.needs_data
 
 
 def test_one_width_for_all_columns():
@@ -189,16 +200,16 @@ def test_csr_rows_are_learned_as_dense_ones(scale):
     parts = {"dtype": "float64", "gamma": "median", "features": Identity(scale=scale)}
     dense, sparse = make(**parts).partial_fit(X, y), make(**parts).partial_fit(csr_array(X), y)
     np.testing.assert_allclose(sparse.score(csr_array(X)), dense.score(X), rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(sparse.state.memory.supports, dense.state.memory.supports, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(sparse.learned.memory.supports, dense.learned.memory.supports, rtol=1e-12, atol=1e-14)
 
 
 def test_state_is_arrays():
     X, y = make_stream("random", 200, 5)
-    learner = make().partial_fit(X, y)
-    assert learner.n_seen == 200
-    assert learner.state.w.shape == (1, 0)
-    assert nbytes(learner.state.memory) == 8 + 40 * 5 * 4 + 40 * 8 + 8
-    twin, stored = copy.deepcopy(learner), pickle.loads(pickle.dumps(learner))
+    stream = make().partial_fit(X, y)
+    assert stream.n_seen == 200
+    assert stream.learned.w.shape == (1, 0)
+    assert nbytes(stream.learned.memory) == 8 + 40 * 5 * 4 + 40 * 8 + 8
+    twin, stored = copy.deepcopy(stream), pickle.loads(pickle.dumps(stream))
     for other in (twin, stored):
-        np.testing.assert_array_equal(other.score(X), learner.score(X))
+        np.testing.assert_array_equal(other.score(X), stream.score(X))
     assert make().score(X).tolist() == [0.0] * 200

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import SGDClassifier
 
-from pairloom import Constant, Learner, RandomFourier, Reservoir
+from pairloom import Constant, Learner, RandomFourier, Reservoir, Stream
 from pairloom.features import Gaussian
 from pairloom.systems import FourierSGD
 from tests.conftest import make_stream
@@ -40,9 +40,10 @@ def test_the_reservoir_control_is_a_composition_of_parts():
     model.fit(X, y)
     alone = Learner(
         features=RandomFourier(64, Gaussian()), memory=Reservoir(8), step=Constant(0.1), average="mean",
-        seed=model.stream_.seed,
-    ).partial_fit(X, y * model._labels.sign)  # fmt: skip
-    np.testing.assert_array_equal(model.stream_.coef, alone.coef)
+        seed=model.stream_.model.seed,
+    )  # fmt: skip
+    signs = y * model._labels.sign
+    np.testing.assert_array_equal(model.stream_.coef, Stream(alone).partial_fit(X, signs).coef)
 
 
 def test_a_wide_kernel_gives_a_linear_model():

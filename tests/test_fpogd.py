@@ -103,7 +103,7 @@ def test_pos_label_turns_score_one_only(cancer):
 
 
 def test_the_composition_is_visible():
-    learner = good(loss="logistic", schedule="sqrt", average="mean").fit(*make_stream("random", 50, 3)).stream_
+    learner = good(loss="logistic", schedule="sqrt", average="mean").fit(*make_stream("random", 50, 3)).stream_.model
     assert isinstance(learner, Learner)
     assert "Logistic()" in repr(learner)
     assert "Sqrt(eta=0.125)" in repr(learner)

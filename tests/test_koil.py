@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import Constant, StabilityWarning
+from pairloom import Constant, StabilityWarning, Stream
 from pairloom.base.randomness import generator
 from pairloom.features import Gaussian, Identity, exact_kernel
 from pairloom.losses import LOSSES
@@ -26,15 +26,15 @@ def k(a, b):
 
 
 def make(**changes):
-    return Budgeted(**{
+    return Stream(Budgeted(**{
         "kernel": Gaussian(GAMMA), "step": Constant(ETA), "C": C, "policy": "fifo", "budget": 8, "n_neighbors": 3,
         "dtype": "float64", "seed": 0, **changes,
-    })  # fmt: skip
+    }))  # fmt: skip
 
 
-def sides(learner, model=0):
+def sides(stream, model=0):
     """The kept examples and coefficients of the rest and of the class of a model, oldest slots first."""
-    memory, size = learner.state.memory, learner.budget
+    memory, size = stream.learned.memory, stream.model.budget
     used = [slice(c * size, c * size + min(memory.stored[model, c], size)) for c in (0, 1)]
     return [(memory.supports[model, s], memory.coef[model, s]) for s in used]
 
@@ -101,15 +101,15 @@ def test_it_is_the_naive_loop(engine, variant, loss, select):
     weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], n)
     naive = Naive(**{"plus_plus": True, **variant}, loss=loss, select=select, C=1.5)
     draws = generator(0).random((n, 1)) if variant["policy"] == "rs" else np.zeros((n, 1))
-    learner = make(**variant, loss=LOSSES[loss], select=select, engine=engine, C=1.5)
+    stream = make(**variant, loss=LOSSES[loss], select=select, engine=engine, C=1.5)
     expected = []
     for t in range(n):
         expected.append(naive.score(X[t]))
         naive.learn(X[t], int(y[t]), weight[t], draws[t, 0])
-    learner.partial_fit(X, y, weight)
-    np.testing.assert_allclose(learner.state.recent.scores[:n, 0], expected, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(learner.score(X), [naive.score(x) for x in X], rtol=1e-10, atol=1e-12)
-    assert [len(points) for points, _ in sides(learner)] == [8, 8]
+    stream.partial_fit(X, y, weight)
+    np.testing.assert_allclose(stream.state.observed["recent"].scores[:n, 0], expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(stream.score(X), [naive.score(x) for x in X], rtol=1e-10, atol=1e-12)
+    assert [len(points) for points, _ in sides(stream)] == [8, 8]
 
 
 @VARIANTS
@@ -121,19 +121,21 @@ def test_the_compiled_loop_is_the_specification(variant, kind, loss, select, ker
     parts = {"kernel": exact_kernel(kernel, 0.1), "loss": LOSSES[loss], "select": select, **variant}
     fast = make(**parts)
     if kernel == "linear":
-        fast = replace(fast, step=Constant(0.001))
-    truth = replace(fast, engine="reference").partial_fit(X, y)
+        fast = Stream(replace(fast.model, step=Constant(0.001)))
+    truth = Stream(replace(fast.model, engine="reference")).partial_fit(X, y)
     assert_agree(fast.partial_fit(X, y), truth)
 
 
 def assert_agree(fast, truth):
-    a, b = fast.state.memory, truth.state.memory
+    a, b = fast.learned.memory, truth.learned.memory
     np.testing.assert_array_equal(a.supports, b.supports)
     np.testing.assert_array_equal(a.stored, b.stored)
     np.testing.assert_array_equal(a.seen, b.seen)
     np.testing.assert_allclose(a.coef, b.coef, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(fast.state.recent.scores, truth.state.recent.scores, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(fast.state.tally, truth.state.tally, rtol=1e-10)
+    np.testing.assert_allclose(
+        fast.state.observed["recent"].scores, truth.state.observed["recent"].scores, rtol=1e-10, atol=1e-12
+    )
+    np.testing.assert_allclose(fast.learned.tally, truth.learned.tally, rtol=1e-10)
 
 
 @VARIANTS
@@ -142,7 +144,7 @@ def test_three_classes_weights_and_rules_on_data(variant):
     weight = np.random.default_rng(1).gamma(1.0, size=150)
     parts = {"kernel": Gaussian("median"), "features": Identity(scale="standard"), "pairs": OppositeClass(3)}
     fast = make(**parts, **variant).partial_fit(X, y, weight)
-    truth = replace(fast, engine="reference").partial_fit(X, y, weight)
+    truth = Stream(replace(fast.model, engine="reference")).partial_fit(X, y, weight)
     assert_agree(fast, truth)
     assert fast.score(X).shape == (150, 3)
 
@@ -165,8 +167,8 @@ def test_float32_is_close(variant):
 
 def test_f_at_the_supports_is_carried_along():
     X, y = make_stream("random", 20_000, 4)
-    learner = make(budget=20, policy="rs").partial_fit(X, y)
-    memory = learner.state.memory
+    stream = make(budget=20, policy="rs").partial_fit(X, y)
+    memory = stream.learned.memory
     K = Gaussian()(memory.gamma, memory.supports[0], memory.supports[0])
     np.testing.assert_allclose(memory.gram[0], K, rtol=1e-10, atol=1e-14)
     np.testing.assert_allclose(memory.values[0], K @ memory.coef[0], rtol=1e-9, atol=1e-11)
@@ -175,7 +177,7 @@ def test_f_at_the_supports_is_carried_along():
 def test_slots_that_are_not_in_use_hold_nothing():
     """Else the bits of the state would depend on how the stream was cut into calls."""
     X, y = three_classes(60, 4)
-    memory = make(budget=50, pairs=OppositeClass(3)).partial_fit(X, y).state.memory
+    memory = make(budget=50, pairs=OppositeClass(3)).partial_fit(X, y).learned.memory
     for k in range(3):
         unused = np.concatenate([c * 50 + np.arange(memory.stored[k, c], 50) for c in (0, 1)])
         assert len(unused) > 20
@@ -196,10 +198,10 @@ def test_slots_that_are_not_in_use_hold_nothing():
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_coefficients_have_the_sign_of_their_class(engine, variant, loss):
     X, y = make_stream("random", 150, 3)
-    learner = make(engine=engine, loss=LOSSES[loss], **variant)
+    stream = make(engine=engine, loss=LOSSES[loss], **variant)
     for t in range(150):
-        learner.partial_fit(X[t : t + 1], y[t : t + 1])
-        (_, negative), (_, positive) = sides(learner)
+        stream.partial_fit(X[t : t + 1], y[t : t + 1])
+        (_, negative), (_, positive) = sides(stream)
         assert (negative <= 0).all()
         assert (positive >= 0).all()
 
@@ -209,12 +211,12 @@ def test_coefficients_have_the_sign_of_their_class(engine, variant, loss):
 def test_a_step_only_shrinks_the_sum_of_the_coefficients(engine, loss):
     """The gradient adds nothing; but the first example of each class is put in by force."""
     X, y = make_stream("one_class_first", 60, 3)
-    learner = make(budget=100, engine=engine, loss=LOSSES[loss])
+    stream = make(budget=100, engine=engine, loss=LOSSES[loss])
     total, both = 0.0, False
     for t in range(60):
         forced = not both and len(set(y[: t + 1])) < 2
-        learner.partial_fit(X[t : t + 1], y[t : t + 1])
-        new = learner.state.memory.coef.sum()
+        stream.partial_fit(X[t : t + 1], y[t : t + 1])
+        new = stream.learned.memory.coef.sum()
         np.testing.assert_allclose(new, (1 - ETA) * total + (ETA * C * y[t] if forced else 0.0), atol=1e-14)
         total, both = new, not forced
     assert both
@@ -228,7 +230,7 @@ def test_what_plus_plus_does_to_the_function(engine, policy):
     before = make(policy=policy, engine=engine).partial_fit(X[:200], y[:200])
     moved = 0
     for t in range(200, 400):
-        with_, without = copy.deepcopy(before), replace(before, plus_plus=False)
+        with_, without = copy.deepcopy(before), Stream(replace(before.model, plus_plus=False))
         without.state = copy.deepcopy(before.state)
         row = X[t : t + 1], y[t : t + 1]
         with_.partial_fit(*row)
@@ -267,17 +269,17 @@ def test_with_room_for_all_the_four_forms_coincide(engine):
 def test_the_cold_start(engine):
     """Rows without a pair enter with eta C y; a row without violators does not enter."""
     X = np.array([[0.0], [0.1], [40.0], [40.0]])
-    learner = make(engine=engine, C=30.0).partial_fit(X[:2], [-1, -1])
+    stream = make(engine=engine, C=30.0).partial_fit(X[:2], [-1, -1])
     a = ETA * 30.0
-    np.testing.assert_allclose(sides(learner)[0][1], [-(1 - ETA) * a, -a])
+    np.testing.assert_allclose(sides(stream)[0][1], [-(1 - ETA) * a, -a])
     # Far from all others f = 0: margins are those of f(x_i) < -1, so there is no violator and x enters by force.
-    learner.partial_fit(X[2:3], [1])
-    np.testing.assert_allclose(sides(learner)[1][1], [a])
-    stored = learner.state.memory.stored.copy()
-    learner.partial_fit(X[3:], [1])
-    np.testing.assert_array_equal(learner.state.memory.stored, stored)
-    np.testing.assert_allclose(sides(learner)[1][1], [(1 - ETA) * a])
-    assert learner.state.memory.seen.tolist() == [[2.0, 2.0]]
+    stream.partial_fit(X[2:3], [1])
+    np.testing.assert_allclose(sides(stream)[1][1], [a])
+    stored = stream.learned.memory.stored.copy()
+    stream.partial_fit(X[3:], [1])
+    np.testing.assert_array_equal(stream.learned.memory.stored, stored)
+    np.testing.assert_allclose(sides(stream)[1][1], [(1 - ETA) * a])
+    assert stream.learned.memory.seen.tolist() == [[2.0, 2.0]]
 
 
 @ENGINES
@@ -285,12 +287,12 @@ def test_the_nearest_violators_learn(engine):
     """Of five partners with margins -, the two nearest; with select="neighbours" only those of them that violate."""
     X = np.array([[1.0], [2.0], [3.0], [4.0], [5.0]])
     for select, n, expected in (("violators", 2, [0, 1]), ("neighbours", 2, [0, 1]), ("violators", 9, [0, 1, 2, 3, 4])):
-        learner = make(engine=engine, select=select, n_neighbors=n, C=0.1).partial_fit(X, -np.ones(5))
-        before = sides(learner)[0][1].copy()
-        learner.partial_fit(np.zeros((1, 1)), [1])
-        change = sides(learner)[0][1] - (1 - ETA) * before
+        stream = make(engine=engine, select=select, n_neighbors=n, C=0.1).partial_fit(X, -np.ones(5))
+        before = sides(stream)[0][1].copy()
+        stream.partial_fit(np.zeros((1, 1)), [1])
+        change = sides(stream)[0][1] - (1 - ETA) * before
         np.testing.assert_allclose(change, np.where(np.isin(np.arange(5), expected), -ETA * 0.1, 0.0), atol=1e-15)
-        np.testing.assert_allclose(sides(learner)[1][1], [ETA * 0.1 * len(expected)])
+        np.testing.assert_allclose(sides(stream)[1][1], [ETA * 0.1 * len(expected)])
 
 
 @ENGINES
@@ -300,8 +302,8 @@ def test_random_replacement_is_a_reservoir_if_every_row_enters(engine):
     y = np.where(np.arange(24) % 2, 1, -1)
     seeds, kept = 1500 if engine == "fused" else 150, np.zeros(24)
     for seed in range(seeds):
-        learner = make(policy="rs", budget=4, C=1e-6, engine=engine, seed=seed).partial_fit(X, y)
-        for points, _ in sides(learner):
+        stream = make(policy="rs", budget=4, C=1e-6, engine=engine, seed=seed).partial_fit(X, y)
+        for points, _ in sides(stream):
             kept[points[:, 0].astype(int)] += 1
     assert kept.sum() == seeds * 8
     np.testing.assert_allclose(kept / seeds, 4 / 12, atol=4.5 * np.sqrt(2 / 9 / seeds))
@@ -311,17 +313,17 @@ def test_a_row_is_kept_in_proportion_to_its_weight():
     X, weight = np.arange(7.0)[:, None], np.array([1.0, 1.0, 1.0, 1.0, 2.0, 1.0, 3.0])
     kept = np.zeros(7)
     for seed in range(3000):
-        learner = make(policy="rs", budget=3, seed=seed).partial_fit(X, -np.ones(7), weight)
-        kept[sides(learner)[0][0][:, 0].astype(int)] += 1
+        stream = make(policy="rs", budget=3, seed=seed).partial_fit(X, -np.ones(7), weight)
+        kept[sides(stream)[0][0][:, 0].astype(int)] += 1
     # The last row has 3 of 10: it is kept with probability 3 * 3 / 10; the one before with 3 / 7 * (1 - 0.9 / 3).
     np.testing.assert_allclose(kept[-2:] / 3000, [3 / 7 * 0.7, 0.9], atol=4 / np.sqrt(4 * 3000))
 
 
 def test_fifo_keeps_the_newest():
     X = np.arange(24.0)[:, None]
-    learner = make(budget=4, C=1e-6).partial_fit(X, np.where(np.arange(24) % 2, 1, -1))
-    assert sorted(sides(learner)[0][0][:, 0]) == [16, 18, 20, 22]
-    assert sorted(sides(learner)[1][0][:, 0]) == [17, 19, 21, 23]
+    stream = make(budget=4, C=1e-6).partial_fit(X, np.where(np.arange(24) % 2, 1, -1))
+    assert sorted(sides(stream)[0][0][:, 0]) == [16, 18, 20, 22]
+    assert sorted(sides(stream)[1][0][:, 0]) == [17, 19, 21, 23]
 
 
 # Steps that would run away.
@@ -330,11 +332,11 @@ def test_fifo_keeps_the_newest():
 @ENGINES
 def test_an_unstable_step_of_the_squared_hinge_is_cut(engine):
     X, y = make_stream("random", 200, 3)
-    learner = make(loss=LOSSES["squared_hinge"], C=1e4, engine=engine)
+    stream = make(loss=LOSSES["squared_hinge"], C=1e4, engine=engine)
     with pytest.warns(StabilityWarning, match=r"eta=0\.05 is too long"):
-        learner.partial_fit(X, y)
-    assert np.isfinite(learner.score(X)).all()
-    assert np.abs(learner.score(X)).max() < 1e3
+        stream.partial_fit(X, y)
+    assert np.isfinite(stream.score(X)).all()
+    assert np.abs(stream.score(X)).max() < 1e3
     hinge = make(C=1e4, engine=engine).partial_fit(X, y)
     assert np.isfinite(hinge.score(X)).all()
 
@@ -342,11 +344,11 @@ def test_an_unstable_step_of_the_squared_hinge_is_cut(engine):
 @ENGINES
 def test_a_step_that_overflows_is_skipped(engine):
     X, y = make_stream("random", 50, 3)
-    learner = make(C=1e200, engine=engine)
+    stream = make(C=1e200, engine=engine)
     with pytest.warns(StabilityWarning, match="steps were skipped"):
-        learner.partial_fit(X, y)
-    assert learner.terms()[0][1].size == 0
-    assert learner.state.memory.seen.sum() == 50
+        stream.partial_fit(X, y)
+    assert stream.model.terms(stream.learned.memory)[0][1].size == 0
+    assert stream.learned.memory.seen.sum() == 50
 
 
 def test_a_weight_scales_the_step():

@@ -1,7 +1,6 @@
 """OAM (Zhao et al. 2011), and the two features it brought: weights that are sums, passive-aggressive steps."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from pairloom import (
     Reservoir,
     StabilityWarning,
     Strata,
+    Stream,
     WholeHistory,
 )
 from pairloom.engines.state import SKIPPED
@@ -140,9 +140,9 @@ def test_sums_over_three_classes_with_weights(engine, memory):
     X, _ = make_stream("random", 150, 4)
     y = np.digitize(X[:, 0] + np.square(X[:, 1]), [0.5, 1.5])
     weight = np.random.default_rng(0).gamma(2.0, size=150)
-    learner = Learner(
+    stream = Stream(Learner(
         Identity(), OppositeClass(3), Hinge(), memory, step=Constant(1e-3), dtype="float64", seed=0, **how
-    )  # fmt: skip
+    ))  # fmt: skip
     w = np.zeros((3, 4))
     for t in range(150):
         for k in range(3):
@@ -151,10 +151,10 @@ def test_sums_over_three_classes_with_weights(engine, memory):
                 if (y[i] == k) != (y[t] == k) and a * (w[k] @ (X[t] - X[i])) < 1:
                     v += weight[i] * a * (X[t] - X[i])
             w[k] = w[k] + 1e-3 * weight[t] * v
-        learner.partial_fit(container(X[t : t + 1]), y[t : t + 1], weight[t : t + 1])
-        np.testing.assert_allclose(learner.state.w, w, rtol=0, atol=1e-12 * max(1, np.abs(w).max()))
+        stream.partial_fit(container(X[t : t + 1]), y[t : t + 1], weight[t : t + 1])
+        np.testing.assert_allclose(stream.learned.w, w, rtol=0, atol=1e-12 * max(1, np.abs(w).max()))
     sides = [[weight[(y == k) == own].sum() for own in (False, True)] for k in range(3)]
-    np.testing.assert_allclose(learner.state.totals, sides, rtol=1e-14)
+    np.testing.assert_allclose(stream.learned.totals, sides, rtol=1e-14)
 
 
 @pytest.mark.parametrize("penalty", [L2(0.5), L2(0.5, "proximal"), ElasticNet(0.1, l1=0.3), Ball(0.3)], ids=repr)
@@ -162,10 +162,10 @@ def test_a_penalty_shrinks_before_the_first_pair_and_limits_after_the_last(engin
     how, container = engine
     X, y = make_stream("random", 120, 4)
     weight = np.random.default_rng(0).choice([0.5, 1.0, 30.0], 120)  # 30 * eta * alpha > 1: nothing is kept
-    learner = Learner(
+    stream = Stream(Learner(
         Identity(), loss=Hinge(), memory=WholeHistory(120), step=PassiveAggressive(0.1), penalty=penalty, seed=0,
         dtype="float64", **how,
-    )  # fmt: skip
+    ))  # fmt: skip
     w = np.zeros(4)
     for t in range(120):
         others = [i for i in range(t) if y[i] != y[t]]
@@ -176,8 +176,8 @@ def test_a_penalty_shrinks_before_the_first_pair_and_limits_after_the_last(engin
                 w, _ = sequential(w, X[t], y[t], X[i : i + 1], 2 * rate * weight[i] / weight[others].sum())
             w = np.sign(w) * np.maximum(0, np.abs(w) - threshold)
             w = w * min(1, penalty.bound / max(np.linalg.norm(w), 1e-300))
-        learner.partial_fit(container(X[t : t + 1]), y[t : t + 1], weight[t : t + 1])
-        np.testing.assert_allclose(learner.state.w[0], w, rtol=0, atol=1e-12)
+        stream.partial_fit(container(X[t : t + 1]), y[t : t + 1], weight[t : t + 1])
+        np.testing.assert_allclose(stream.learned.w[0], w, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("C", [1e3, 1e38, 1e300])
@@ -237,4 +237,4 @@ def test_a_fresh_stream_has_seen_nothing():
     X, y = make_stream("random", 60, 4)
     used = OAM(random_state=0).fit(X, y)
     assert used.stream_.learned.totals.sum() == 60
-    np.testing.assert_array_equal(used.coef_, replace(used.stream_).partial_fit(X, y).coef[0])
+    np.testing.assert_array_equal(used.coef_, Stream(used.stream_.model).partial_fit(X, y).coef[0])

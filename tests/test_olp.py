@@ -5,16 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import RSx, WholeHistory
+from pairloom import RSx, Stream, WholeHistory
 from pairloom.losses import LOSSES
 from pairloom.systems import OLP
 from tests.conftest import make_stream
-from tests.test_memories import contents, fits, iterates, weights_of
+from tests.test_memories import contents, fits, weights_of
 
 
-def stream_of(**parameters):
-    model = OLP(dtype="float64", random_state=0, **parameters).partial_fit([[0.0] * 4], [1], classes=[-1, 1])
-    return replace(model.stream_)
+def iterates(learner, X, y, weight):
+    """w after every row."""
+    stream, weight = Stream(learner), np.ones(len(y)) if weight is None else weight
+    return np.array([stream.partial_fit(X[[i]], y[[i]], weight[[i]]).learned.w[0].copy() for i in range(len(y))])
 
 
 @pytest.mark.parametrize("engine", ["fused", "reference"])
@@ -26,7 +27,7 @@ def test_while_all_rows_fit_it_is_all_pairs_descent(weights, loss, engine):
     weight = weights_of(weights, 120)
     seen = np.arange(120) if weight is None else np.cumsum(weight > 0) - 1  # rows met before each
     for buffer in ("joint", "class"):
-        ours = stream_of(loss=loss, eta=0.02, size=120, buffer=buffer, engine=engine)
+        ours = OLP(loss=loss, eta=0.02, size=120, buffer=buffer, dtype="float64", engine=engine)._make_model(2, 0)
         truth = iterates(replace(ours, memory=WholeHistory(120, by=buffer)), X, y, weight)
         np.testing.assert_allclose(iterates(ours, X, y, weight), truth, rtol=0, atol=1e-12)
         small = iterates(replace(ours, memory=RSx(40, by=buffer)), X, y, weight)

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
-from pairloom import L2, Constant, Gaussian, Identity, Learner, RandomFourier, StabilityWarning, WholeHistory
+from pairloom import L2, Constant, Gaussian, Identity, Learner, RandomFourier, StabilityWarning, Stream, WholeHistory
 from pairloom.base.randomness import generator
 from pairloom.data import load_dataset
 from pairloom.engines.state import CUT, LOSS, PAIRS, SKIPPED, STEPS
@@ -47,8 +47,9 @@ def assert_engines_agree(make, X, y, weight=None, tol=1e-10):
         ours, truth = (make(engine=e).fit(X, y, sample_weight=weight).stream_ for e in ("auto", "reference"))
     assert np.abs(truth.coef).max() > 0
     compared = [(ours.coef, truth.coef)]
-    ours, truth = ours.state, truth.state
-    compared += [(ours.w, truth.w), (ours.recent.scores, truth.recent.scores)]
+    compared += [(ours.state.observed["recent"].scores, truth.state.observed["recent"].scores)]
+    ours, truth = ours.learned, truth.learned
+    compared += [(ours.w, truth.w)]
     compared += [(getattr(ours.memory, name), value) for name, value in vars(truth.memory).items()]
     for a, b in compared:
         assert np.abs(a - b).max() <= tol * max(1.0, np.abs(b).max())
@@ -72,13 +73,13 @@ def history(eta, alpha, n_classes=2):
 @pytest.mark.parametrize("kind", STREAMS)
 def test_iterates_are_those_of_full_history_descent(kind, engine):
     X, y = make_stream(kind, 120, 5)
-    ours = OPAUC(eta=0.01, alpha=0.3, dtype="float64", engine=engine)._make_model(2, 0)
-    truth = history(0.01, 0.3)
+    ours = Stream(OPAUC(eta=0.01, alpha=0.3, dtype="float64", engine=engine)._make_model(2, 0))
+    truth = Stream(history(0.01, 0.3))
     for t in range(120):
-        for learner in (ours, truth):
-            learner.partial_fit(X[t : t + 1], y[t : t + 1])
+        for stream in (ours, truth):
+            stream.partial_fit(X[t : t + 1], y[t : t + 1])
         assert np.abs(ours.coef - truth.coef).max() <= 1e-12 * np.abs(truth.coef).max()
-    ours, truth = ours.state.tally, truth.state.tally
+    ours, truth = ours.learned.tally, truth.learned.tally
     np.testing.assert_array_equal(ours[[STEPS, PAIRS, CUT]], truth[[STEPS, PAIRS, CUT]])
     assert ours[LOSS] == pytest.approx(truth[LOSS] / 2, rel=1e-12)
     assert truth[CUT] == 0
@@ -88,9 +89,9 @@ def test_iterates_are_those_of_full_history_descent_with_three_classes_and_weigh
     X, _ = make_stream("random", 300, 5)
     y, weight = three_classes(X), weights(300)
     model = OPAUC(eta=0.005, alpha=0.3, dtype="float64").fit(X, y, sample_weight=weight)
-    truth = history(0.005, 0.3, n_classes=3).partial_fit(X, y, weight)
+    truth = Stream(history(0.005, 0.3, n_classes=3)).partial_fit(X, y, weight)
     assert np.abs(model.coef_ - truth.coef).max() <= 1e-12 * np.abs(truth.coef).max()
-    np.testing.assert_array_equal(model.stream_.learned.tally[[STEPS, PAIRS]], truth.state.tally[[STEPS, PAIRS]])
+    np.testing.assert_array_equal(model.stream_.learned.tally[[STEPS, PAIRS]], truth.learned.tally[[STEPS, PAIRS]])
 
 
 def test_iterates_by_a_double_loop():
@@ -111,9 +112,9 @@ def test_the_covariances_are_those_of_the_batch_after_every_row(weighted, engine
     X, y = make_stream("one_class_first", 60, 6)
     X += np.arange(6)
     weight = np.random.default_rng(0).gamma(1.0, size=60) if weighted else np.ones(60)
-    learner = OPAUC(eta=1e-3, dtype="float64", engine=engine)._make_model(2, 0)
+    stream = Stream(OPAUC(eta=1e-3, dtype="float64", engine=engine)._make_model(2, 0))
     for t in range(60):
-        kept = learner.partial_fit(X[t : t + 1], y[t : t + 1], weight[t : t + 1]).state.memory
+        kept = stream.partial_fit(X[t : t + 1], y[t : t + 1], weight[t : t + 1]).learned.memory
         for c in (0, 1):
             own = y[: t + 1] == 2 * c - 1
             assert kept.rows[0, c] == own.sum()
@@ -268,8 +269,8 @@ def test_the_mean_of_the_sketches(sketch, weighted):
     rule = Sketch(3, sketch)
     drawn = np.empty((3000, 3, 3))
     for seed in range(3000):
-        learner = RuleLearner(rule=rule, dtype="float64", seed=seed).partial_fit(X, np.ones(9), weight)
-        drawn[seed] = matrix_of(rule, learner.state.memory, 1)
+        stream = Stream(RuleLearner(rule=rule, dtype="float64", seed=seed)).partial_fit(X, np.ones(9), weight)
+        drawn[seed] = matrix_of(rule, stream.learned.memory, 1)
     c = np.average(X, axis=0, weights=weight)
     expected = np.cov(X.T, aweights=weight, ddof=0)
     if sketch == "published":
@@ -285,10 +286,10 @@ def test_the_centred_sketch_by_its_definition():
     """Y = sum_i sqrt(p_i) (z_i - c) a_i' with the final mean, though the mean moves while rows come in."""
     rng = np.random.default_rng(2)
     X, weight = rng.normal(size=(40, 5)) + 3, rng.gamma(1.0, size=40)
-    learner = RuleLearner(rule=Sketch(4), dtype="float64", seed=8).partial_fit(X, np.ones(40), weight)
+    stream = Stream(RuleLearner(rule=Sketch(4), dtype="float64", seed=8)).partial_fit(X, np.ones(40), weight)
     a = np.sqrt(weight)[:, None] * normals(generator(8).random((40, 4)))
     c = np.average(X, axis=0, weights=weight)
-    np.testing.assert_allclose(learner.state.memory.Y[0, 1], (X - c).T @ a, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(stream.learned.memory.Y[0, 1], (X - c).T @ a, rtol=0, atol=1e-12)
 
 
 def test_directions_are_normal():

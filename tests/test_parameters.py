@@ -4,7 +4,7 @@ import joblib
 import numpy as np
 import pytest
 
-from pairloom import AUCClassifier, Gaussian, Learner, PairwiseRanker, RandomFourier, StabilityWarning
+from pairloom import AUCClassifier, Gaussian, Learner, PairwiseRanker, RandomFourier, StabilityWarning, Stream
 from pairloom.race import Budget, Descent, Exact, Portfolio
 from pairloom.systems import FPOGD, KOIL, OGD, OPERA, SOLAM, SPAM, AdaDSG, AllPairs
 from tests.conftest import make_stream
@@ -126,4 +126,4 @@ def test_a_step_far_too_long_for_a_loss_with_a_kink_warns(model):
 def test_float_groups_are_no_groups():
     X, y = make_stream("random", 10, 3)
     with pytest.raises(ValueError, match=r"groups must be whole numbers or text; got 0\.2 at row 0"):
-        Learner(features=RandomFourier(8, Gaussian())).partial_fit(X, y, groups=[0.2, 0.7] * 5)
+        Stream(Learner(features=RandomFourier(8, Gaussian()))).partial_fit(X, y, groups=[0.2, 0.7] * 5)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from pairloom import StabilityWarning
+from pairloom import StabilityWarning, Stream
 from pairloom.base.tree import nbytes
 from pairloom.features import Gaussian, Identity, Linear, exact_kernel
 from pairloom.pairs import OppositeClass
@@ -29,7 +29,14 @@ def k(a, b):
 
 
 def make(**changes):
-    return Projecting(**{"kernel": Gaussian(GAMMA), "max_supports": 60, "dtype": "float64", "seed": 0, **changes})
+    return Stream(
+        Projecting(**{"kernel": Gaussian(GAMMA), "max_supports": 60, "dtype": "float64", "seed": 0, **changes})
+    )
+
+
+def terms(stream):
+    """Supports and coefficients of the first model."""
+    return stream.model.terms(stream.learned.memory)[0]
 
 
 def naive(X, y, weight, theta, cap, kernel=k):
@@ -63,11 +70,11 @@ def test_it_is_the_naive_loop(engine, theta, cap):
     X, y = make_stream("random", 120, 3)
     weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 120)
     scores, S, beta = naive(X, y, weight, theta, cap)
-    learner = make(theta=theta, max_supports=cap, engine=engine).partial_fit(X, y, weight)
-    supports, coef = learner.terms()[0]
+    stream = make(theta=theta, max_supports=cap, engine=engine).partial_fit(X, y, weight)
+    supports, coef = terms(stream)
     np.testing.assert_array_equal(supports, S)
     np.testing.assert_allclose(coef[0], beta, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(learner.state.recent.scores[:120, 0], scores, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(stream.state.observed["recent"].scores[:120, 0], scores, rtol=1e-8, atol=1e-10)
     assert len(S) == 6 or cap == 60
 
 
@@ -77,17 +84,19 @@ def test_it_is_the_naive_loop(engine, theta, cap):
 def test_the_compiled_loop_is_the_specification(kind, theta, kernel):
     X, y = make_stream(kind, 120, 5)
     fast = make(theta=theta, kernel=exact_kernel(kernel, 0.2), max_supports=30)
-    truth = replace(fast, engine="reference").partial_fit(X, y)
+    truth = Stream(replace(fast.model, engine="reference")).partial_fit(X, y)
     assert_agree(fast.partial_fit(X, y), truth)
 
 
 def assert_agree(fast, truth):
-    a, b = fast.state.memory, truth.state.memory
+    a, b = fast.learned.memory, truth.learned.memory
     np.testing.assert_array_equal(a.supports, b.supports)
     np.testing.assert_array_equal(a.used, b.used)
     np.testing.assert_allclose(a.coef, b.coef, rtol=1e-10, atol=1e-11)
-    np.testing.assert_allclose(fast.state.recent.scores, truth.state.recent.scores, rtol=1e-10, atol=1e-11)
-    np.testing.assert_allclose(fast.state.tally, truth.state.tally, rtol=1e-10)
+    np.testing.assert_allclose(
+        fast.state.observed["recent"].scores, truth.state.observed["recent"].scores, rtol=1e-10, atol=1e-11
+    )
+    np.testing.assert_allclose(fast.learned.tally, truth.learned.tally, rtol=1e-10)
 
 
 def test_three_classes_weights_and_rules_on_data():
@@ -95,7 +104,7 @@ def test_three_classes_weights_and_rules_on_data():
     weight = np.random.default_rng(1).gamma(1.0, size=150)
     parts = {"kernel": Gaussian("median"), "features": Identity(scale="standard"), "pairs": OppositeClass(3)}
     fast = make(**parts).partial_fit(X, y, weight)
-    assert_agree(fast, replace(fast, engine="reference").partial_fit(X, y, weight))
+    assert_agree(fast, Stream(replace(fast.model, engine="reference")).partial_fit(X, y, weight))
     assert fast.score(X).shape == (150, 3)
     for model in range(3):
         alone = make(**{**parts, "pairs": OppositeClass()}).partial_fit(X, np.where(y == model, 1, -1), weight)
@@ -108,8 +117,8 @@ def test_three_classes_weights_and_rules_on_data():
 @pytest.mark.parametrize("theta", [0.02, 0.1])
 def test_the_updated_inverse_is_the_direct_inverse(theta):
     X, y = make_stream("random", 3000, 3)
-    learner = make(theta=theta).partial_fit(X, y)
-    memory, n = learner.state.memory, learner.state.memory.used[0]
+    stream = make(theta=theta).partial_fit(X, y)
+    memory, n = stream.learned.memory, stream.learned.memory.used[0]
     K = np.array([[k(a, b) for b in memory.supports[0, :n]] for a in memory.supports[0, :n]])
     assert n > 20
     np.testing.assert_allclose(memory.inverse[0, :n, :n] @ K, np.eye(n), atol=1e-9)
@@ -123,11 +132,11 @@ def test_the_updated_inverse_is_the_direct_inverse(theta):
 def test_a_projected_mistake_is_the_nearest_function_in_the_span(engine):
     """No other combination of the supports is nearer to f + y k(x, .) in the norm of the space."""
     X, y = make_stream("random", 400, 2)
-    learner, projected = make(theta=0.5, engine=engine), 0
+    stream, projected = make(theta=0.5, engine=engine), 0
     for x, label in zip(X, y, strict=True):
-        before = [(s.copy(), c.copy()) for s, c in learner.terms()] if learner.state else [(X[:0], np.zeros((1, 0)))]
-        learner.partial_fit(x[None], [label])
-        (S, old), (after, new) = before[0], learner.terms()[0]
+        S, old = (part.copy() for part in terms(stream)) if stream.state else (X[:0], np.zeros((1, 0)))
+        stream.partial_fit(x[None], [label])
+        after, new = terms(stream)
         margin = label * float(old[0] @ [k(s, x) for s in S])
         if len(after) > len(S) or margin > 0:
             continue
@@ -154,17 +163,17 @@ def test_theta_0_is_the_kernel_perceptron(engine):
         if label * sum(b * k(s, x) for s, b in zip(S, beta, strict=True)) <= 0:
             S.append(x)
             beta.append(label)
-    learner = make(theta=0.0, engine=engine).partial_fit(X, y)
-    np.testing.assert_array_equal(learner.terms()[0][0], S)
-    np.testing.assert_array_equal(learner.terms()[0][1][0], beta)
+    stream = make(theta=0.0, engine=engine).partial_fit(X, y)
+    np.testing.assert_array_equal(terms(stream)[0], S)
+    np.testing.assert_array_equal(terms(stream)[1][0], beta)
 
 
 @ENGINES
 def test_duplicates_never_become_supports_twice(engine):
     """Not even for theta = 0, where the Gram matrix would be singular; the function is that of the perceptron."""
     X, y = make_stream("duplicates", 150, 4)
-    learner = make(theta=0.0, engine=engine).partial_fit(X, y)
-    supports, coef = learner.terms()[0]
+    stream = make(theta=0.0, engine=engine).partial_fit(X, y)
+    supports, coef = terms(stream)
     assert len(np.unique(supports, axis=0)) == len(supports) <= 8
     beta = {}
     for x, label in zip(X, y, strict=True):
@@ -176,11 +185,11 @@ def test_duplicates_never_become_supports_twice(engine):
 def test_a_margin_step_takes_the_hinge_loss_down_and_no_further():
     """On the row itself: y f grows by tau ||P k||^2 and stays at 1 or below."""
     X, y = make_stream("random", 600, 2)
-    learner, steps = make(theta=0.3), 0
+    stream, steps = make(theta=0.3), 0
     for x, label in zip(X, y, strict=True):
-        before = label * learner.score(x[None])[0] if learner.state else 0.0
-        learner.partial_fit(x[None], [label])
-        after = label * learner.score(x[None])[0]
+        before = label * stream.score(x[None])[0] if stream.state else 0.0
+        stream.partial_fit(x[None], [label])
+        after = label * stream.score(x[None])[0]
         if 0 < before < 1:
             assert before - 1e-12 <= after <= 1 + 1e-12
             steps += after > before
@@ -190,21 +199,21 @@ def test_a_margin_step_takes_the_hinge_loss_down_and_no_further():
 @ENGINES
 def test_the_support_set_stays_finite_and_the_cap_holds(engine):
     X, y = make_stream("random", 300, 2)
-    small = make(theta=0.5, engine=engine).partial_fit(X, y).state.memory.used[0]
+    small = make(theta=0.5, engine=engine).partial_fit(X, y).learned.memory.used[0]
     assert small < 20
     capped = make(theta=0.5, max_supports=5, engine=engine).partial_fit(X, y)
-    assert capped.state.memory.used[0] == 5
+    assert capped.learned.memory.used[0] == 5
     # At the cap mistakes are projected: the coefficients go on changing.
-    before = capped.terms()[0][1].copy()
+    before = terms(capped)[1].copy()
     capped.partial_fit(X, y)
-    assert capped.state.memory.used[0] == 5
-    assert not np.array_equal(before, capped.terms()[0][1])
+    assert capped.learned.memory.used[0] == 5
+    assert not np.array_equal(before, terms(capped)[1])
 
 
 def test_the_set_is_bounded_by_the_kernel_not_by_the_stream():
     X, y = make_stream("random", 20_000, 2)
     sizes = [
-        int(make(theta=0.3, max_supports=200).partial_fit(X[:n], y[:n]).state.memory.used[0]) for n in (5000, 20_000)
+        int(make(theta=0.3, max_supports=200).partial_fit(X[:n], y[:n]).learned.memory.used[0]) for n in (5000, 20_000)
     ]
     assert sizes[1] < sizes[0] + 5 < 60
 
@@ -212,26 +221,26 @@ def test_the_set_is_bounded_by_the_kernel_not_by_the_stream():
 @ENGINES
 def test_the_first_row_is_a_support_however_large_theta(engine):
     X, y = make_stream("random", 50, 2)
-    learner = make(theta=5.0, engine=engine).partial_fit(X, y)
-    np.testing.assert_array_equal(learner.terms()[0][0], X[:1])
+    stream = make(theta=5.0, engine=engine).partial_fit(X, y)
+    np.testing.assert_array_equal(terms(stream)[0], X[:1])
     # But a row that is the zero of the space spans nothing.
     zero = make(kernel=Linear(), engine=engine).partial_fit(np.zeros((3, 2)), [1, -1, 1])
-    assert zero.state.memory.used[0] == 0
+    assert zero.learned.memory.used[0] == 0
     assert zero.partial_fit([[1.0, 0.0]], [1]).score([[2.0, 0.0]]) == 2.0
 
 
 def test_heavy_rows():
     X, y = make_stream("random", 100, 2)
     # A weight takes the place of the 1 in tau: the step still ends at margin 1.
-    learner = make(theta=0.3).partial_fit(X, y)
-    margins = y * learner.score(X)
+    stream = make(theta=0.3).partial_fit(X, y)
+    margins = y * stream.score(X)
     i = int(np.flatnonzero((margins > 0.01) & (margins < 0.3))[0])
-    learner.partial_fit(X[i : i + 1], y[i : i + 1], [1e6])
-    assert y[i] * learner.score(X[i : i + 1])[0] <= 1 + 1e-9
+    stream.partial_fit(X[i : i + 1], y[i : i + 1], [1e6])
+    assert y[i] * stream.score(X[i : i + 1])[0] <= 1 + 1e-9
     absurd = make()
     with pytest.warns(StabilityWarning, match="steps were skipped"):
         absurd.partial_fit(X, y, np.full(100, 1e20))
-    assert absurd.state.memory.used[0] == 0
+    assert absurd.learned.memory.used[0] == 0
 
 
 # The estimator.
@@ -315,7 +324,8 @@ def test_bytes_are_the_formula_and_flat():
     # Supports in float32; coefficients, inverse, their number, the width.
     memory = 4 * 10 * 4 + 8 * (10 + 10 * 10 + 1 + 1)
     assert nbytes(model.stream_.learned.memory) == memory
-    assert set(sizes) == {memory + 4 * 2 * 4 + 8 * (3 * 4096 + 7)}
+    # The scaling; recent scores, labels and weights, the tally, the log-odds.
+    assert set(sizes) == {memory + 4 * 2 * 4 + 8 * (3 * 4096 + 7 + 2)}
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_the_saddle_value_is_the_loss_over_all_pairs(rare):
 def test_steps_follow_the_finite_differences_of_the_saddle(label):
     rng = np.random.default_rng(2)
     model = SOLAM(dtype="float64", engine="reference", radius=100.0).fit(*make_stream("random", 60, 4))
-    state, rule = model.stream_.state, model.stream_.rule
+    state, rule = model.stream_.learned, model.stream_.model.rule
     x, w, point, rate = rng.normal(size=4), rng.normal(size=4), rng.normal(size=3), 1e-6
     state.w[0], state.memory.point[0], state.memory.kappa[0] = w, point, 100.0
     rule.step(state, 0, Row(x, label, 1.0, rate, 1.0, rate, 0.0, np.empty(0)), Ball(100.0))

@@ -16,13 +16,13 @@ from tests.conftest import make_stream
 
 def gradients(model, X, y, w):
     """The step's gradient at a fixed w, of each row by itself: what the specification subtracts from w."""
-    learner = model.stream_
+    learner, state = model.stream_.model, model.stream_.learned
     found = []
     for x, label in zip(X, y, strict=True):
-        learner.state.w[0] = w
+        state.w[0] = w
         row = Row(x, label, 1.0, 0.01, 1.0, 0.01, 0.0, np.empty(0))
-        learner.rule.step(learner.state, 0, row, learner.penalty)
-        found.append((w - learner.state.w[0]) / 0.01)
+        learner.rule.step(state, 0, row, learner.penalty)
+        found.append((w - state.w[0]) / 0.01)
     return np.array(found)
 
 

@@ -12,8 +12,9 @@ import scipy.linalg
 from threadpoolctl import ThreadpoolController
 
 import pairloom.models.grid
-from pairloom import AUCClassifier, Constant, Grid, Learner, RandomFourier
+from pairloom import AUCClassifier, Constant, Grid, Learner, RandomFourier, Stream
 from pairloom.base.threads import ONE_THREAD
+from pairloom.models.exact import ExactLearner
 from pairloom.systems import ExactAUC
 from tests.conftest import make_stream
 
@@ -30,14 +31,15 @@ def two_threads():
 
 
 def grid_of_three():
-    return Grid([Learner(RandomFourier(32), step=Constant(eta), seed=0) for eta in (0.01, 0.1, 0.3)], block_rows=64)
+    learners = [Learner(RandomFourier(32), step=Constant(eta), seed=0) for eta in (0.01, 0.1, 0.3)]
+    return Stream(Grid(learners, block_rows=64))
 
 
 @pytest.mark.parametrize("make", [lambda: AUCClassifier(random_state=0), grid_of_three, ExactAUC])
 def test_threads_get_the_scores_that_one_gets(make):
     X, y = make_stream("random", 250, 4)
     alone, shared = make().partial_fit(X, y), make().partial_fit(X, y)
-    score = "score" if isinstance(alone, Grid) else "decision_function"
+    score = "score" if isinstance(alone, Stream) else "decision_function"
     expected, start = getattr(alone, score)(X), Barrier(4)
 
     def ask(_):
@@ -100,18 +102,12 @@ def test_a_child_that_was_forked_inside_learns():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
-def test_an_error_lifts_the_limit_too(two_threads):
+def test_an_error_lifts_the_limit_too(two_threads, monkeypatch):
     X, y = make_stream("random", 200, 4)
     seen = []
-
-    class Spy(ExactAUC):
-        def _make_model(self, n_classes, seed):
-            learner = super()._make_model(n_classes, seed)
-            learner._solve = lambda state: seen.append(blas_threads()) or 1 / 0
-            return learner
-
+    monkeypatch.setattr(ExactLearner, "solve", lambda self, state: seen.append(blas_threads()) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        Spy().fit(X, y)
+        ExactAUC().fit(X, y)
     assert seen == [{1}]
     assert blas_threads() == {2}
 

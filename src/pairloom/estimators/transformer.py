@@ -38,6 +38,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     Cost: that of the map, and the bytes of its output.
 
+    >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.pipeline import make_pipeline
     >>> from pairloom.features import Gaussian

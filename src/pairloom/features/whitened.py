@@ -68,6 +68,7 @@ class Whitened(FeatureMap):
     Reference: Ma and Belkin, Diving into the Shallows: a Computational Perspective on Large-Scale Shallow Learning,
     NIPS 2017.
 
+    >>> from pairloom import Identity
     >>> X = np.random.default_rng(0).normal(size=(500, 3)) * [100.0, 10.0, 1.0]
     >>> phi = Whitened(Identity(), rank=2)
     >>> Z = phi.apply(phi.fix(3, X, np.random.default_rng(0)), X)
