@@ -1,4 +1,4 @@
-"""``Budgeted._step`` compiled, with f at the supports carried along: no step evaluates f anew there."""
+"""``Budgeted.step_row`` compiled, with f at the supports carried along: no step evaluates f anew there."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def learn(
     loss: int, smooth: bool, C: float, n_neighbors: int, violators: bool, fifo: bool, plus_plus: bool,
     supports: Array, coef: Array, stored: Array, seen: Array, gram: Array, values: Array, tally: Array, scores: Array,
 ) -> None:  # fmt: skip
-    """``Budgeted._step`` and scores over the rows of a block."""
+    """``Budgeted.step_row`` and scores over the rows of a block."""
     size = coef.shape[1] // 2
     near = np.empty(2 * size, X.dtype)
     chosen, slopes = np.empty(n_neighbors, np.int64), np.empty(n_neighbors)

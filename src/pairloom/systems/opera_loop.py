@@ -22,7 +22,7 @@ def learn(
     points: Array, gram: Array, labels: Array, mass: Array, coef: Array, f: Array, used: Array,
     tally: Array, scores: Array,
 ) -> None:  # fmt: skip
-    """``PairExpansion._step`` over the rows of a block."""
+    """``PairExpansion.step_row`` over the rows of a block."""
     room = mass.shape[0]
     values, partners = np.empty(room, X.dtype), np.empty(room, np.int64)
     q, change = np.empty(room), np.empty(room)

@@ -212,7 +212,7 @@ def learn(
     X: Array, y: Array, weight: Array, kernel: int, gamma: float, theta: float, rounding: float,
     supports: Array, coef: Array, used: Array, inverse: Array, tally: Array, scores: Array,
 ) -> None:  # fmt: skip
-    """``Projecting._step`` and scores over the rows of a block."""
+    """``Projecting.step_row`` and scores over the rows of a block."""
     near, e = np.empty(coef.shape[1], X.dtype), np.empty(coef.shape[1])
     for i in range(X.shape[0]):
         x, square = X[i], kernel_with_itself(kernel, X[i])
