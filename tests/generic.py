@@ -10,7 +10,15 @@ import numpy as np
 import pairloom
 from pairloom.base.batch import Batch
 from pairloom.estimators.base import StreamEstimator
+from pairloom.race import Descent, Exact, Portfolio
 from pairloom.stream import Kept, Stream
+
+SMALL = Portfolio(
+    scales=("wide",), widths=(1.0, 4.0), near_widths=(1.0,), far_widths=(2.0,), scout_landmarks=16, scout_rank=8,
+    n_components=32, n_landmarks=(16, 16), rank=8, whitening=(2, 4), exact_rank=8, exact=Exact((0.1, 1.0)),
+    descent=Descent(steps=(("square", 0.1), ("logistic", 1.0)), block_rows=128),
+)  # fmt: skip
+"""A race of every kind of candidate, each a small one."""
 
 
 def classes():
@@ -34,7 +42,7 @@ def make(form, **changes):
     """A fresh estimator of moderate size."""
     kind, parameters = forms()[form]
     known = inspect.signature(kind).parameters
-    sizes = {"random_state": 0, "n_components": 64, "max_support": 20}
+    sizes = {"random_state": 0, "n_components": 64, "max_support": 20, "portfolio": SMALL}
     small = {name: value for name, value in sizes.items() if name in known}
     return kind(**{**small, **parameters, **changes})
 

@@ -164,8 +164,8 @@ def test_clones_pickles_and_copies(form):
 def test_memory_does_not_grow(form):
     model, sizes = make(form), []
     settled = model.card.settled
-    X, y = make_stream("random", 4 * settled, 5)
-    for start in range(0, 4 * settled, settled // 2):
+    X, y = make_stream("random", 5 * settled // 2, 5)
+    for start in range(0, len(y), settled // 2):
         model.partial_fit(X[start : start + settled // 2], y[start : start + settled // 2])
         sizes.append(model.nbytes_)
     assert sizes[-1] <= sizes[2]

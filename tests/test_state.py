@@ -21,9 +21,9 @@ from pairloom.base.tree import (
     same,
     unflatten,
 )
-from pairloom.race import Budget, Descent, Exact, Portfolio
+from pairloom.race import Budget
 from tests.conftest import make_stream
-from tests.generic import forms, make
+from tests.generic import SMALL, forms, make
 
 RULES = {"gamma": "median", "scale": "standard"}
 
@@ -77,13 +77,6 @@ def test_so_does_one_of_three_classes_and_csr_rows(form):
     X[np.abs(X) < 0.7] = 0.0
     y = np.array(["low", "middle", "high"])[np.digitize(X.sum(axis=1) + score, [-1, 1])]
     assert_goes_on(changed(form), csr_array(X), y, 300, classes=["low", "middle", "high"])
-
-
-SMALL = Portfolio(
-    scales=("wide",), widths=(1.0, 4.0), near_widths=(1.0,), far_widths=(2.0,), scout_landmarks=16, scout_rank=8,
-    n_components=32, n_landmarks=(16, 16), rank=8, whitening=(2, 4), exact_rank=8, exact=Exact((0.1, 1.0)),
-    descent=Descent(steps=(("square", 0.1), ("logistic", 1.0)), block_rows=128),
-)  # fmt: skip
 
 
 @pytest.mark.parametrize("at", [10, 300, 1024, 1100, 9000, 16_500])

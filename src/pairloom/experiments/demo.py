@@ -56,7 +56,7 @@ Below: AUC over the second half of every online system."""
 
 
 @dataclass(frozen=True)
-class Stream:
+class Labelled:
     """Labelled rows in their order; y is 1 for the rare class.
 
     ``linear_eta``: the longest of the steps 0.001, 0.003, 0.01 and 0.03 that brought no StabilityWarning to the linear
@@ -84,7 +84,7 @@ class Moment:
 class Run:
     """One pass of all learners over one stream."""
 
-    stream: Stream
+    stream: Labelled
     scores: dict[str, Array]
     seconds: dict[str, float]
     nbytes: dict[str, int]
@@ -100,19 +100,19 @@ class Run:
         return 1e6 * self.seconds[name] / len(self.stream.y)
 
 
-def streams(seed: int) -> list[Stream]:
+def streams(seed: int) -> list[Labelled]:
     """The embedded data, shuffled."""
     digits, cancer = load_digits(), load_breast_cancer()
     made = [
-        Stream("digits", "8", "the rest", digits.data, (digits.target == 8).astype(int), 0.001),
-        Stream("breast cancer", "malignant", "benign", cancer.data, (cancer.target == 0).astype(int), 0.03),
+        Labelled("digits", "8", "the rest", digits.data, (digits.target == 8).astype(int), 0.001),
+        Labelled("breast cancer", "malignant", "benign", cancer.data, (cancer.target == 0).astype(int), 0.03),
     ]
     rng = np.random.default_rng(seed)
     orders = [rng.permutation(len(stream.y)) for stream in made]
     return [replace(stream, X=stream.X[o], y=stream.y[o]) for stream, o in zip(made, orders, strict=True)]
 
 
-def learners(stream: Stream, seed: int) -> dict[str, Classifier]:
+def learners(stream: Labelled, seed: int) -> dict[str, Classifier]:
     """Fresh learners for a stream."""
     return contestants(stream.X[:AHEAD], stream.linear_eta, seed)
 
@@ -124,7 +124,7 @@ def chunks(n: int) -> Iterator[slice]:
         yield slice(start, stop)
 
 
-def pass_over(stream: Stream, models: dict[str, Classifier], watch: Callable[[Moment], None]) -> Run:
+def pass_over(stream: Labelled, models: dict[str, Classifier], watch: Callable[[Moment], None]) -> Run:
     """Test-then-train: every learner scores a chunk, then learns it."""
     X, y = stream.X, stream.y
     scores = {name: np.full(len(y), np.nan) for name in models}
@@ -153,7 +153,7 @@ def window_auc(y: Array, scores: Array) -> float:
     return float(roc_auc_score(y, scores))
 
 
-def warm_up(like: Stream) -> None:
+def warm_up(like: Labelled) -> None:
     """Compile, or load from the disk, all that ``pass_over`` will call, on random rows of the same width."""
     rng = np.random.default_rng(0)
     n = 2 * START

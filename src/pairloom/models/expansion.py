@@ -119,7 +119,7 @@ class Expansion(Mapped):
             n_features, first,
             lambda phi, rows: self.start(self.kernel.width_of(n_features, rows, phi.scaler), n_features),
         )  # fmt: skip
-        state.w, state.w_bar = (np.zeros((self.n_vectors, 0)) for _ in range(2))
+        state.w, state.w_bar = state.w[:, :0], state.w_bar[:, :0]
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
