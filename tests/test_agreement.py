@@ -172,7 +172,7 @@ def close(a, b, tol):
     return np.abs(a - b).max(initial=0) <= tol * max(1.0, np.abs(b).max(initial=0))
 
 
-def assert_agree(config, dtype, n=300):
+def assert_agree(config, dtype, n=180):
     X, y = make_stream(config["stream"], n, 5, seed=7)
     groups = None if config["groups"] is None else np.arange(n) // 7 % config["groups"]
     rows = (X, labels_for(config["pairs"], X, y), weights_for(config["weights"], n), groups)

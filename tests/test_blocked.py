@@ -54,7 +54,7 @@ def candidates(config, dtype):
             penalty=[L2(1e-2), L2(0.9), L2(3.0, "proximal")][rng.integers(3)],
             average=["last", "mean", "poly"][rng.integers(3)],
         )
-        for _ in range(4)
+        for _ in range(2)
     ]
     return [one, *others]
 
