@@ -244,12 +244,12 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
     @property
     def calibration_(self) -> list[tuple[float, float]]:
         """(a, b) of each score s: a s + b is the log-odds of the class that it speaks for."""
+        check_is_fitted(self)
         fit = self._fit
         return list(zip(fit.a.tolist(), fit.b.tolist(), strict=True))
 
     @property
     def _fit(self) -> Fit:
-        check_is_fitted(self)
         assert self.stream_.state is not None
         fit: Fit = self.stream_.state.observed[Calibration.name]
         return fit
