@@ -10,8 +10,9 @@ PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_python_snippets_run_in_order(page, capsys):
+def test_python_snippets_run_in_order(page, capsys, tmp_path, monkeypatch):
     snippets = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
     space: dict[str, object] = {}
     for snippet in snippets:
         exec(compile(snippet, page, "exec"), space)

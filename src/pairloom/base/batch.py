@@ -52,10 +52,13 @@ class Scored:
     """Scores of the newest rows, each given before its row was learned, with labels and weights.
 
     ``scores`` (n, vectors) are those of the last n rows up to row ``end``. A model that has changed its mind about rows
-    it scored before may give their scores again.
+    it scored before may give their scores again; ``first``, if it is there, are then the scores of the newest rows as
+    they were when these came. ``query``: as in :class:`Batch`; None for a model that knows none.
     """
 
     end: int
     scores: Array
     labels: Array
     weights: Array
+    query: Array | None = None
+    first: Array | None = None

@@ -18,7 +18,7 @@ from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
 from pairloom.models.base import Dtype
-from pairloom.stream import Recent, RecentScores, Stream, StreamState
+from pairloom.stream import Arrivals, ArrivalScores, Recent, RecentScores, Stream, StreamState
 
 
 @node
@@ -129,6 +129,14 @@ class StreamEstimator(BaseEstimator, ABC):
         assert self.stream_.state is not None
         ring: Recent = self.stream_.state.observed[RecentScores.name]
         return ring
+
+    def _arrivals(self) -> tuple[Array, Array, Array]:
+        """Scores that the newest rows had when they came, with labels and weights."""
+        recent = self._recent
+        assert self.stream_.state is not None
+        arrivals: Arrivals = self.stream_.state.observed[ArrivalScores.name]
+        n = min(arrivals.count, recent.count)
+        return arrivals.scores[:n], recent.labels[:n], recent.weights[:n]
 
     def _row(self, x: Any) -> Array:
         """One example as a valid (1, d) array of the model's dtype."""

@@ -17,9 +17,10 @@ from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_weight, refuse_masked
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_labels import Labels, check_no_gaps, declared_classes, learn_labels
+from pairloom.metrics.area import Area, mean_area
 from pairloom.models.base import Model
 from pairloom.pairs import query_code, query_codes
-from pairloom.stream import Stream
+from pairloom.stream import ArrivalScores, Stream
 from pairloom.stream.calibration import Calibration, Fit
 
 
@@ -141,6 +142,15 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         return np.asarray(w[0] if len(w) == 1 else w)
 
     @property
+    def auc_(self) -> Area:
+        """AUC of the newest 4,096 rows, with its 95 % interval: each row's score is the one it had when it came.
+
+        NaN until a class and its rest are there. With more than two classes, the mean over classes against the rest.
+        """
+        scores, codes, weight = self._arrivals()
+        return mean_area(scores, codes, weight, self.stream_.model.pairs.targets)
+
+    @property
     def balanced_threshold_(self) -> float:
         """The cut of ``decision_function`` with the best balanced accuracy on the last 4,096 test-then-train scores.
 
@@ -231,7 +241,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
 
     def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
         assert labels is not None
-        return Stream(self._make_model(max(2, len(labels.classes)), seed), (Calibration(),))
+        return Stream(self._make_model(max(2, len(labels.classes)), seed), (Calibration(), ArrivalScores()))
 
     def _labels_after(self, y: Array, classes: Any, *, first: bool, whole: bool) -> Labels:
         """The labels known after a batch."""

@@ -1,10 +1,12 @@
 """Estimators that learn from pairs of real labels: validation, learning, scores."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
@@ -21,10 +23,11 @@ from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
 from pairloom.losses import Loss
 from pairloom.memory import Memory, Window, chosen_memory
+from pairloom.metrics.concordance import concordance
 from pairloom.models.learner import Learner
 from pairloom.pairs import Pairs, query_code, query_codes
 from pairloom.steps import L2, Average, Constant
-from pairloom.stream import Stream
+from pairloom.stream import ArrivalScores, Stream
 
 Gamma = float | Sequence[float] | Literal["paper", "median"]
 RandomState = int | np.random.Generator | np.random.RandomState | None
@@ -115,6 +118,19 @@ class PairwiseEstimator(StreamEstimator):
         return Card("this library", "d D + s D", "d D + s D", problem="general", model=model, memory=grows)
 
     @property
+    def concordance_(self) -> float:
+        """Share of the pairs of the newest 4,096 rows, inside queries, that were ranked rightly when the rows came.
+
+        NaN until there is a pair of different labels.
+        """
+        scores, labels, weight = self._arrivals()
+        assert self.stream_.state is not None
+        query = self.stream_.state.observed[ArrivalScores.name].query[: len(labels)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            return concordance(labels, scores[:, 0], sample_weight=weight, groups=query)
+
+    @property
     def coef_(self) -> Array:
         """w of the output iterate."""
         check_is_fitted(self)
@@ -171,4 +187,4 @@ class PairwiseEstimator(StreamEstimator):
             seed=seed,
             engine=self.engine,
         )
-        return Stream(learner)
+        return Stream(learner, (ArrivalScores(queries=True),))

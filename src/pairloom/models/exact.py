@@ -178,7 +178,7 @@ class ExactLearner(Mapped):
         scores = run_engine(self, state, batch)
         if due:
             state.w[:] = self.solve(state)
-        return Scored(state.t, scores, batch.y, batch.weight)
+        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
 
     def solve(self, state: State) -> Array:
         """The minimiser for all rows so far, one row per target."""

@@ -74,7 +74,7 @@ class ExactPath(Mapped):
         scores = run_engine(self, state, batch)
         if due:
             state.w[:] = self.solve(state)
-        return Scored(state.t, scores, batch.y, batch.weight)
+        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
 
     def solve(self, state: State) -> Array:
         """The minimisers for all rows so far."""

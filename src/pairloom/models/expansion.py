@@ -124,7 +124,7 @@ class Expansion(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         scores = run_engine(self, state, batch)
-        return Scored(state.t, scores, batch.y, batch.weight)
+        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
 
     def score(self, state: State, X: Any) -> Array:
         """f of each row; each row's kernels are evaluated on their own."""

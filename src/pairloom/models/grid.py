@@ -130,13 +130,14 @@ class Grid(Model):
             return None
         scores = learn_block(self, state, rows)
         state.ahead = state.open = None
-        return Scored(state.t, scores, rows.y, rows.weight)
+        return Scored(state.t, scores, rows.y, rows.weight, rows.query)
 
     def waiting(self, state: GridState) -> Scored | None:
         """Scores of the rows of the open block."""
         if state.open is None:
             return None
-        return Scored(state.t + len(state.open), self._ahead(state)[1], state.open.y, state.open.weight)
+        rows = state.open
+        return Scored(state.t + len(rows), self._ahead(state)[1], rows.y, rows.weight, rows.query)
 
     def coef(self, state: GridState) -> Array:
         """The output iterates: one row per model, or with more than two classes one for each of its classes."""

@@ -114,7 +114,7 @@ class Learner(Mapped):
         if self.features.grows:
             grow(self, self.features, state)
         scores = run_engine(self, state, batch)
-        return Scored(state.t, scores, batch.y, batch.weight)
+        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
 
     def coef(self, state: State) -> Array:
         """The output iterate, one row per target of the pairs."""

@@ -151,7 +151,7 @@ class RuleLearner(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         scores = run_engine(self, state, batch)
-        return Scored(state.t, scores, batch.y, batch.weight)
+        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
 
     def coef(self, state: State) -> Array:
         """The output iterate, one row per target of the pairs."""

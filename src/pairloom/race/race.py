@@ -126,14 +126,16 @@ class Race(Model):
             advance(entrant.model, (RecentScores(),), entrant.stream, batch)
         state.counts += np.bincount(batch.y.astype(int), batch.weight, len(state.counts))
         state.t += len(batch)
-        if next_evaluation(state.t - 1) == state.t:
+        due = next_evaluation(state.t - 1) == state.t
+        if not due and state.t > next_evaluation(0):
+            return None
+        first = self._mixed(state, state.evaluated).scores
+        if due:
             self._evaluate(state)
             if state.first is not None and len(state.first) == state.t:
                 self._start_finalists(state, state.first)
                 state.first = None
-        elif state.t > next_evaluation(0):
-            return None
-        return self._mixed(state)
+        return replace(self._mixed(state), first=first)
 
     def score(self, state: RaceState, X: Any) -> Array:
         """The mixture's score of each row; with more than two classes, one column for each."""
@@ -297,16 +299,15 @@ class Race(Model):
         state.evidence.only([int(first[i]) + model for i, model in pairs])
         state.chosen = np.array([(pairs.index((int(i), int(model))), 0) for i, model in state.chosen])
 
-    def _mixed(self, state: RaceState) -> Scored:
-        """The mixture's scores of the newest rows, from those of its models."""
+    def _mixed(self, state: RaceState, after: int = 0) -> Scored:
+        """The mixture's scores of the newest rows after row ``after``, from those of its models."""
         ring, size = state.entrants[0].recent, self.n_vectors
-        total = np.zeros((RECENT, size))
+        rows = np.arange(max(after, ring.count - RECENT), ring.count) % RECENT
+        total = np.zeros((len(rows), size))
         for (i, model), shift, spread in zip(state.chosen, state.shift, state.spread, strict=True):
-            scores = state.entrants[i].recent.scores[:, model * size : (model + 1) * size]
+            scores = state.entrants[i].recent.scores[rows, model * size : (model + 1) * size]
             total += tame((scores - shift) / spread)
-        n = min(ring.count, RECENT)
-        order = np.arange(ring.count - n, ring.count) % RECENT
-        return Scored(ring.count, total[order], ring.labels[order], ring.weights[order])
+        return Scored(ring.count, total, ring.labels[rows], ring.weights[rows])
 
 
 def ranked_name(candidate: Candidate, n_features: int) -> str:

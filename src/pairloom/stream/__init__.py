@@ -1,7 +1,17 @@
 """One pass over a stream of rows: whatever learns, this is what drives it."""
 
-from pairloom.stream.observers import Observer, Recent, RecentScores
+from pairloom.stream.observers import Arrivals, ArrivalScores, Observer, Recent, RecentScores
 from pairloom.stream.state import Kept, StreamState
 from pairloom.stream.stream import StabilityWarning, Stream
 
-__all__ = ["Kept", "Observer", "Recent", "RecentScores", "StabilityWarning", "Stream", "StreamState"]
+__all__ = [
+    "ArrivalScores",
+    "Arrivals",
+    "Kept",
+    "Observer",
+    "Recent",
+    "RecentScores",
+    "StabilityWarning",
+    "Stream",
+    "StreamState",
+]

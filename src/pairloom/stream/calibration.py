@@ -45,6 +45,7 @@ class Calibration:
     """Fits log-odds to the newest scores of classes, at rows that are an eighth of the stream so far apart."""
 
     name: ClassVar[str] = "calibration"
+    on_arrival: ClassVar[bool] = False
 
     def init(self, model: Model) -> Fit:
         return Fit(np.ones(model.n_vectors), np.zeros(model.n_vectors))

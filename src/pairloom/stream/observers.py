@@ -32,6 +32,10 @@ class Observer(Protocol):
     def see(self, own: Any, scored: Scored) -> None:
         """Take in scores."""
 
+    @property
+    def on_arrival(self) -> bool:
+        """Whether it must see each new row's score as it was when the row came, before rules were fixed with it."""
+
     def next_row(self, t: int) -> int:
         """The first row after row t after which it has something to do."""
 
@@ -75,6 +79,7 @@ class RecentScores:
     """Keeps the newest 4,096 scores; every stream has it."""
 
     name: ClassVar[str] = "recent"
+    on_arrival: ClassVar[bool] = False
 
     def init(self, model: Model) -> Recent:
         return Recent(np.zeros((RECENT, model.n_vectors)))
@@ -86,4 +91,48 @@ class RecentScores:
         return NEVER
 
     def tick(self, own: Recent, state: StreamState, model: Model) -> None:
+        """There is nothing to do."""
+
+
+@node
+class Arrivals:
+    """The scores of the newest rows as they were when these came, in the places of ``Recent``; ``count`` rows so far.
+
+    ``query`` (4,096,): the query of each, or nothing.
+    """
+
+    scores: Array
+    query: Array
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class ArrivalScores:
+    """Keeps the scores that rows had when they came: what a user was told, whatever the model learned later.
+
+    ``queries``: whether the query of each row is kept as well.
+    """
+
+    name: ClassVar[str] = "arrivals"
+    on_arrival: ClassVar[bool] = True
+
+    queries: bool = False
+
+    def init(self, model: Model) -> Arrivals:
+        return Arrivals(np.zeros((RECENT, model.n_vectors)), np.zeros(RECENT if self.queries else 0, np.int64))
+
+    def see(self, own: Arrivals, scored: Scored) -> None:
+        new = min(scored.end - own.count, RECENT)
+        if new <= 0:
+            return
+        places = np.arange(scored.end - new, scored.end) % RECENT
+        own.scores[places] = (scored.scores if scored.first is None else scored.first)[-new:]
+        if self.queries and scored.query is not None:
+            own.query[places] = scored.query[-new:]
+        own.count = scored.end
+
+    def next_row(self, t: int) -> int:
+        return NEVER
+
+    def tick(self, own: Arrivals, state: StreamState, model: Model) -> None:
         """There is nothing to do."""

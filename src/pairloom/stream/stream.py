@@ -7,7 +7,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from pairloom.base.batch import Batch
+from pairloom.base.batch import Batch, Scored
 from pairloom.base.clock import NEVER, next_replay
 from pairloom.base.threads import ONE_THREAD
 from pairloom.base.tree import copy, nbytes
@@ -237,6 +237,7 @@ def advance(model: Model, observers: Sequence[Observer], state: StreamState, bat
             run(model, observers, state, part, state.t)
         else:
             assert state.kept is not None
+            show_arrivals(model, observers, state, part)
             first = state.kept.all()
             state.learned = model.init(state.n_features, first)
             run(model, observers, state, first, 0)
@@ -258,3 +259,23 @@ def run(model: Model, observers: Sequence[Observer], state: StreamState, batch: 
             for observer in observers:
                 observer.see(state.observed[observer.name], scored)
         at = end
+
+
+def show_arrivals(model: Model, observers: Sequence[Observer], state: StreamState, batch: Batch) -> None:
+    """Show rows as they come to those who want it, before rules are fixed with them: what is learned here is dropped.
+
+    Before its first row a model has no rules, and scores 0.
+    """
+    keen = [observer for observer in observers if observer.on_arrival]
+    if not keen:
+        return
+    if state.t == 0:
+        shown: Scored | None = Scored(
+            1, np.zeros((1, model.n_vectors)), batch.y[:1], batch.weight[:1], batch.query[:1]
+        )  # fmt: skip
+    else:
+        run(model, keen, state, batch, state.t)
+        shown = model.waiting(state.learned)
+    if shown is not None:
+        for observer in keen:
+            observer.see(state.observed[observer.name], shown)

@@ -239,7 +239,7 @@ class StagedPairs(Mapped):
     def run(self, state: State, batch: Batch) -> Scored:
         """Only score the rows: they were learned by ``init``."""
         scores = run_engine(self, state, batch)
-        return Scored(state.t, scores, batch.y, batch.weight)
+        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
 
     def coef(self, state: State) -> Array:
         """w, one row per target of the pairs."""

@@ -1,0 +1,91 @@
+"""How to talk to a model: scikit-learn's verbs, river's, and pairloom's own, which are faster for one row."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from pairloom.evaluation.rows import Row, named
+
+
+class Verbs(Protocol):
+    """Score one row for the ``positive`` label, learn one row."""
+
+    positive: Any
+
+    def score(self, row: Row) -> float:
+        """The higher, the more likely it is positive; 0 before anything was learned."""
+
+    def learn(self, row: Row) -> None:
+        """Learn a row with its label."""
+
+
+class OneByOne:
+    """pairloom's: ``score_one``, which speaks for ``pos_label`` or the larger label, and ``learn_one``."""
+
+    def __init__(self, model: Any, positive: Any, classes: Any) -> None:
+        self.model, self.positive = model, positive
+        self.sign = 1.0 if model.pos_label is not None or positive == max(classes) else -1.0
+
+    def score(self, row: Row) -> float:
+        return self.sign * float(self.model.score_one(_values(row)))
+
+    def learn(self, row: Row) -> None:
+        self.model.learn_one(_values(row), row.y, sample_weight=row.weight)
+
+
+class River:
+    """river's: ``predict_proba_one`` of a mapping, ``learn_one``."""
+
+    def __init__(self, model: Any, positive: Any) -> None:
+        self.model, self.positive = model, positive
+
+    def score(self, row: Row) -> float:
+        return float(self.model.predict_proba_one(named(row.x)).get(self.positive, 0.0))
+
+    def learn(self, row: Row) -> None:
+        self.model.learn_one(named(row.x), row.y)
+
+
+class Batches:
+    """scikit-learn's: ``decision_function`` or ``predict_proba``, and ``partial_fit``, one row a call."""
+
+    def __init__(self, model: Any, positive: Any, classes: Any) -> None:
+        self.model, self.positive, self.classes = model, positive, classes
+        self.started = hasattr(model, "classes_")
+
+    def score(self, row: Row) -> float:
+        if not self.started:
+            return 0.0
+        if hasattr(self.model, "decision_function"):
+            said = float(np.asarray(self.model.decision_function(row.x)).ravel()[0])
+            return said if self.model.classes_[1] == self.positive else -said
+        column = list(self.model.classes_).index(self.positive)
+        return float(self.model.predict_proba(row.x)[0, column])
+
+    def learn(self, row: Row) -> None:
+        weight = {} if row.weight == 1.0 else {"sample_weight": np.array([row.weight])}
+        self.model.partial_fit(row.x, np.array([row.y]), classes=self.classes, **weight)
+        self.started = True
+
+
+def verbs_of(name: str, model: Any, classes: Any) -> Verbs:
+    """The verbs that a model knows."""
+    positive = getattr(model, "pos_label", None)
+    positive = classes[1] if positive is None else positive
+    if hasattr(model, "score_one") and hasattr(model, "learn_one"):
+        return OneByOne(model, positive, classes)
+    if hasattr(model, "predict_proba_one") and hasattr(model, "learn_one"):
+        return River(model, positive)
+    if hasattr(model, "partial_fit") and (hasattr(model, "decision_function") or hasattr(model, "predict_proba")):
+        return Batches(model, positive, np.asarray(classes))
+    raise ValueError(
+        f"{name} can be evaluated on a stream if it has partial_fit and decision_function or predict_proba (as in "
+        f"scikit-learn), or learn_one and predict_proba_one (as in river); got {model!r}"
+    )
+
+
+def _values(row: Row) -> Any:
+    x = row.x
+    if hasattr(x, "columns"):
+        return named(x)
+    return x.toarray()[0] if hasattr(x, "toarray") else x[0]

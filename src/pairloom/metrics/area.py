@@ -1,0 +1,33 @@
+"""An area under the curve, and how sure it is."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from pairloom.base.typing import Array
+from pairloom.metrics.auc import mean_auc
+from pairloom.metrics.delong import delong
+
+
+class Area(NamedTuple):
+    """``value``, and the bounds that hold the area of all rows there are with a probability of 95 %."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+
+
+def mean_area(scores: Array, labels: Array, weights: Array, targets: Array) -> Area:
+    """The area of scores (rows, targets), mean over the targets that are there; so are the bounds, which is cautious.
+
+    >>> print(mean_area(np.array([[0.1], [0.4], [0.3], [0.9]]), np.array([0, 0, 1, 1]), np.ones(4), np.ones(1)))
+    0.7500 (0.0254 to 0.9972)
+    """
+    value = float(mean_auc(scores[:, None, :], labels, weights, targets)[0])
+    bounds = [delong(scores[:, k], labels == target, weights) for k, target in enumerate(targets)]
+    there = [bound for bound in bounds if not np.isnan(bound[0])]
+    low, high = np.mean(there, axis=0).tolist() if there else (np.nan, np.nan)
+    return Area(value, low, high)
