@@ -1,0 +1,113 @@
+"""How well the newest scores rank, exactly."""
+
+from dataclasses import KW_ONLY, field
+from typing import Any, Self
+
+import numpy as np
+
+from pairloom.base.checks import check_count, check_number
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
+from pairloom.metrics import curve
+from pairloom.metrics.auc import weighted_auc
+from pairloom.metrics.delong import check_level, delong
+from pairloom.metrics.inputs import checked, with_room
+
+
+@node
+class WindowAUC:
+    r"""Area under the curve of the newest ``size`` rows: the share of pairs in order, by weight; ties count half.
+
+    .. math:: \sum_{i \in P, j \in N} w_i w_j \left([s_i > s_j] + \tfrac12 [s_i = s_j]\right)
+        / \sum_{i \in P, j \in N} w_i w_j
+
+    Exact, for any scores but NaN. Rows of weight 0 are not there. With rows of one class only, what takes pairs is NaN.
+
+    Parameters
+    ----------
+    size
+        Rows of the window.
+    pos_label
+        The label of positives, all others being negative. Without it True and 1 are positive, False, 0 and -1
+        negative, and any other label is refused.
+
+    The other fields are the state: the window as a ring, in which the place of a row depends on its number alone.
+
+    Cost: O(1) time for each row, O(n log n) for each value asked for; 17 bytes for each row of the window.
+
+    Reference: Brzezinski and Stefanowski, Prequential AUC: properties of the area under the ROC curve for data streams
+    with concept drift, Knowledge and Information Systems 2017.
+
+    >>> auc = WindowAUC(4).update([1, 1, 0, 0, 1], [0.1, 0.9, 0.9, 0.2, 0.5])
+    >>> auc.value, auc.counts
+    (0.625, (2, 2))
+    >>> auc.update(True, 0.7, sample_weight=3.0).value
+    0.5
+    """
+
+    size: int
+    _: KW_ONLY
+    pos_label: Any = None
+    scores: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    weights: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    positive: Array = field(default_factory=lambda: np.zeros(0, bool), repr=False)
+    rows: int = field(default=0, repr=False)
+
+    def __post_init__(self) -> None:
+        check_count("size", self.size)
+
+    def update(self, y_true: Any, score: Any, sample_weight: Any = None) -> Self:
+        """Take in rows, one or many; an error changes nothing. Returns the metric itself."""
+        positive, scores, weights = checked(y_true, score, sample_weight, self.pos_label)
+        n, end = len(scores), self.rows + len(scores)
+        newest = slice(max(0, n - self.size), None)
+        places = np.arange(self.rows, end)[newest] % self.size
+        for name, values in (("scores", scores), ("weights", weights), ("positive", positive)):
+            ring = with_room(getattr(self, name), end, self.size)
+            ring[places] = values[newest]
+            setattr(self, name, ring)
+        self.rows = end
+        return self
+
+    @property
+    def value(self) -> float:
+        """The area under the curve; NaN with one class."""
+        scores, positive, weights = self._window()
+        return float(weighted_auc(scores[:, None], positive, weights)[0]) if self._both() else np.nan
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Positives and negatives in the window, by number of rows."""
+        positive = self._window()[1]
+        n = int(positive.sum())
+        return n, len(positive) - n
+
+    def partial(self, max_fpr: float) -> float:
+        """``partial_auc``: the area where at most ``max_fpr`` of the negatives are above, 0.5 for chance, 1 at best."""
+        check_number("max_fpr", max_fpr, 0.0, 1.0, open_low=True)
+        return curve.partial_auc(*self._window(), max_fpr) if self._both() else np.nan
+
+    @property
+    def average_precision(self) -> float:
+        """Mean, over the positives, of the precision at their scores; NaN with one class."""
+        return curve.average_precision(*self._window()) if self._both() else np.nan
+
+    def precision_at(self, k: int) -> float:
+        """Share of positives, by weight, among the k rows with the highest scores; NaN without rows.
+
+        Rows that tie for the last places share them: each counts for the places left, divided by the rows that tie.
+        """
+        check_count("k", k)
+        return curve.precision_at(*self._window(), k) if self.rows else np.nan
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """``delong``: bounds that hold the area beyond the window with probability ``level``; NaN with one class."""
+        check_level(level)
+        return delong(*self._window(), level)
+
+    def _window(self) -> tuple[Array, Array, Array]:
+        """Scores, which are positive, and weights."""
+        return self.scores[: self.rows], self.positive[: self.rows], self.weights[: self.rows]
+
+    def _both(self) -> bool:
+        return min(self.counts) > 0
