@@ -46,4 +46,5 @@ def plot(found: Prequential) -> "Figure":
     axes[0, 0].legend(frameon=False, loc="lower right")
     axes[-1, 0].set_xlabel("rows")
     axes[-1, 0].xaxis.set_major_formatter(lambda row, _: f"{row:,.0f}")
-    return figure
+    made: Figure = figure
+    return made
