@@ -117,7 +117,7 @@ def test_models_of_other_libraries_and_containers_side_by_side():
 
     def models():
         return {
-            "ours": SPAM(eta=0.1),
+            "ours": SPAM(eta=0.02),
             "sklearn": SGDClassifier(loss="log_loss", random_state=0),
             "river": preprocessing.StandardScaler() | linear_model.LogisticRegression(),
         }
@@ -136,8 +136,8 @@ def test_models_of_other_libraries_and_containers_side_by_side():
 def test_the_positive_label_is_the_second_class_or_the_models_own():
     names = np.where(Y, "bad", "good")
     separated = X + 3 * Y[:, None]
-    plain = quiet(SPAM(eta=0.1), (separated, names), classes=("good", "bad"))
-    own = quiet(SPAM(eta=0.1, pos_label="bad"), (separated, names), classes=("bad", "good"))
+    plain = quiet(SPAM(eta=0.02), (separated, names), classes=("good", "bad"))
+    own = quiet(SPAM(eta=0.02, pos_label="bad"), (separated, names), classes=("bad", "good"))
     assert plain.auc["SPAM"] == own.auc["SPAM"] > 0.9
 
 

@@ -72,7 +72,7 @@ def verbs_of(name: str, model: Any, classes: Any) -> Verbs:
     """The verbs that a model knows."""
     positive = getattr(model, "pos_label", None)
     positive = classes[1] if positive is None else positive
-    if hasattr(model, "score_one") and hasattr(model, "learn_one"):
+    if hasattr(model, "pos_label") and hasattr(model, "score_one"):
         return OneByOne(model, positive, classes)
     if hasattr(model, "predict_proba_one") and hasattr(model, "learn_one"):
         return River(model, positive)
