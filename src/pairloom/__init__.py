@@ -25,6 +25,7 @@ from pairloom.stream import StabilityWarning, Stream
 
 if TYPE_CHECKING:
     from pairloom.estimators import AUCClassifier, PairwiseRanker, PairwiseRegressor
+    from pairloom.persist import Checkpointer, ModelFileError, load, save
 
 __version__ = "0.1.0"
 
@@ -33,6 +34,7 @@ __all__ = [
     "AUCClassifier",
     "Ball",
     "Cauchy",
+    "Checkpointer",
     "ClassDifference",
     "Constant",
     "Difference",
@@ -49,6 +51,7 @@ __all__ = [
     "Logistic",
     "Matern32",
     "Matern52",
+    "ModelFileError",
     "Nystroem",
     "OppositeClass",
     "Order",
@@ -69,18 +72,26 @@ __all__ = [
     "Whitened",
     "WholeHistory",
     "Window",
+    "load",
+    "save",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """The estimators on first use: they import scikit-learn, which takes three times as long as all the rest."""
+    """On first use what imports scikit-learn, which takes three times as long as all the rest: estimators, files."""
     if name in ("AUCClassifier", "PairwiseRanker", "PairwiseRegressor"):
         from pairloom import estimators
 
         return getattr(estimators, name)
+    if name in ("Checkpointer", "ModelFileError", "load", "save"):
+        from pairloom import persist
+
+        return getattr(persist, name)
     raise AttributeError(f"module 'pairloom' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """What users may import: also the estimators, which are not loaded yet."""
-    return sorted([*__all__, "data", "estimators", "race", "systems", "__version__", "__doc__", "__path__", "__file__"])
+    return sorted(
+        [*__all__, "data", "estimators", "persist", "race", "systems", "__version__", "__doc__", "__path__", "__file__"]
+    )

@@ -1,0 +1,7 @@
+"""Models in files without code, and checkpoints that survive a kill."""
+
+from pairloom.persist.checkpoint import Checkpointer
+from pairloom.persist.format import ModelFileError
+from pairloom.persist.model import load, save
+
+__all__ = ["Checkpointer", "ModelFileError", "load", "save"]

@@ -1,0 +1,189 @@
+"""Whether the state in a file is one that its model could have: checked before anything is made of it."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from pairloom.base.clock import next_evaluation
+from pairloom.base.tree import Flat
+from pairloom.estimators.class_labels import Labels
+from pairloom.models.base import Model
+from pairloom.models.exact import ExactLearner
+from pairloom.models.exact_path import ExactPath
+from pairloom.models.expansion import Expansion
+from pairloom.models.grid import Grid
+from pairloom.models.learner import Learner
+from pairloom.models.rule import RuleLearner
+from pairloom.persist.format import ModelFileError
+from pairloom.persist.scopes import scope_of
+from pairloom.persist.walk import Scope, Walk
+from pairloom.race import Race
+from pairloom.race.entrant import ALL, Entrant
+from pairloom.race.evidence import RAW, VERDICTS
+from pairloom.stream import ArrivalScores, Observer, RecentScores
+from pairloom.stream.calibration import Calibration
+from pairloom.stream.observers import RECENT
+from pairloom.systems.adadsg import StagedPairs
+
+FULL = 10_000
+"""Entrants, standings and candidates of a race: more than any has."""
+
+OWN = (Learner, Grid, RuleLearner, ExactLearner, ExactPath, Expansion, StagedPairs)
+OBSERVED = {RecentScores: "Recent", ArrivalScores: "Arrivals", Calibration: "Fit"}
+
+
+def numbers_in(flat: Flat) -> int:
+    """The numbers of all arrays."""
+    return sum(array.size for array in flat.arrays.values())
+
+
+def check_labels(walk: Walk, path: str) -> Labels | None:
+    """Take the labels of an estimator; None if there are none."""
+    flat = walk.flat
+    if flat.values.get(path, 0) is None:
+        return walk.value(path, "none")  # type: ignore[no-any-return]
+    walk.branch(path, "Labels")
+    walk.anything(f"{path}.classes", Scope())
+    walk.anything(f"{path}.first", Scope())
+    classes, first = flat.arrays.get(f"{path}.classes"), flat.values.get(f"{path}.first")
+    if classes is None:
+        n = int(walk.kind(f"{path}.classes").removeprefix("objects "))
+        classes = np.array([flat.values[f"{path}.classes.{i}"] for i in range(n)], dtype=object)
+    if classes.ndim != 1 or first not in classes.tolist() or not (classes[1:] > classes[:-1]).all():
+        raise walk.refuse(path, "must be different labels, in order")
+    return Labels(classes.copy(), first)
+
+
+def check_stream(walk: Walk, path: str, model: Model, observers: Sequence[Observer]) -> None:
+    """Take the state of a stream."""
+    walk.branch(path, "StreamState")
+    dot = f"{path}." if path else ""
+    t, d = (walk.value(f"{dot}{name}", "count") for name in ("t", "n_features"))
+    if not 0 < d <= numbers_in(walk.flat):
+        raise walk.refuse(f"{dot}n_features", "must be the number of columns")
+    if isinstance(model, Race):
+        scope = _check_race(walk, f"{dot}learned", model, d, t)
+    elif isinstance(model, OWN):
+        scope = _check_learned(walk, f"{dot}learned", model, d, t)
+    else:
+        scope = Scope({"d": d, "v": model.n_vectors}, classes=model.pairs.n_groups)
+        walk.anything(f"{dot}learned", scope)
+    _check_kept(walk, f"{dot}kept", model, d, t, scope)
+    walk.branch(f"{dot}observed", "dict " + "|".join(observer.name for observer in observers))
+    for observer in observers:
+        walk.take(f"{dot}observed.{observer.name}", OBSERVED.get(type(observer), "any"), scope, {})
+
+
+def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
+    """Take what a model has learned; it has counted the same rows as its stream."""
+    flat = walk.flat
+    scope = scope_of(walk, model, d, t, numbers_in(flat))
+    waiting = 0
+    if isinstance(model, Grid):
+        walk.node(path, "GridState", scope)
+        if f"{path}.open" in flat.kinds:
+            waiting = len(flat.arrays[f"{path}.open.y"])
+        if t % model.block_rows != waiting:
+            raise walk.refuse(f"{path}.open", f"must be the rows of a block of {model.block_rows}")
+    else:
+        walk.node(path, "State", scope)
+    if flat.values[f"{path}.t"] != t - waiting:
+        raise walk.refuse(f"{path}.t", f"must be {t - waiting}")
+    memory = f"{path}.memory"
+    if walk.kind(memory) == "ClassMoments" and flat.arrays[f"{memory}.filled"][0] != t % scope.sizes["s"]:
+        raise walk.refuse(f"{memory}.filled", f"must be {t % scope.sizes['s']}")
+    if f"{memory}.seats" in flat.kinds:
+        owner, slot = (flat.arrays[f"{memory}.seats.{name}"] for name in ("owner", "slot"))
+        if ((slot >= 0) & (owner < 0)).any():
+            raise walk.refuse(f"{memory}.seats", "has seats that are filled and belong to nobody")
+    return scope
+
+
+def _check_kept(walk: Walk, path: str, model: Model, d: int, t: int, scope: Scope) -> None:
+    """Take the first rows, which there are while rules on data are open."""
+    if path in walk.flat.values:
+        walk.value(path, "none")
+        return
+    walk.branch(path, "Kept")
+    rows = 0
+    for batch in walk.items(f"{path}.batches", 1):
+        rows += walk.node(batch, "Batch", scope)["_n"]
+    if walk.value(f"{path}.count", "count") != rows or rows != t:
+        raise walk.refuse(path, f"must be the first {t} rows")
+    if not model.needs_data or t >= model.warm_rows(d):
+        raise walk.refuse(path, "must not be there any more")
+
+
+def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
+    """Take a race: each entrant is one of its candidates, and has a stream of its own."""
+    walk.branch(path, "RaceState")
+    v = race.n_vectors
+    scope = Scope({"d": d, "v": v, "C": race.pairs.n_classes}, {}, None, f"f{np.dtype(race.dtype).itemsize}")
+    scope.classes = race.pairs.n_classes
+    counts = {name: walk.value(f"{path}.{name}", "count") for name in ("n_features", "t", "evaluated")}
+    if counts["n_features"] != d or counts["t"] != t:
+        raise walk.refuse(path, f"must have {t} rows of {d} columns")
+    if not max(0, t - RECENT) <= counts["evaluated"] <= t or next_evaluation(counts["evaluated"]) <= t:
+        raise walk.refuse(f"{path}.evaluated", "must be the last row at which scores were looked at")
+    entrants = _check_entrants(walk, path, race, d, t)
+    sizes = [len(one) for one in entrants]
+    _check_evidence(walk, f"{path}.evidence", scope, sum(sizes))
+    own: dict[str, int] = {}
+    for name, rule in {"counts": "f8 C", "chosen": "i8 _K 2", "shift": "f8 _K v", "spread": "f8 _K v"}.items():
+        walk.take(f"{path}.{name}", rule, scope, own)
+    chosen = walk.flat.arrays[f"{path}.chosen"]
+    good = [0 <= i < len(sizes) and 0 <= model < sizes[i] for i, model in chosen.tolist()]
+    if sizes and not all(good):
+        raise walk.refuse(f"{path}.chosen", "names models that do not take part")
+    for item in walk.items(f"{path}.standings", FULL):
+        walk.node(item, "Standing", scope)
+    walk.value(f"{path}.first", "none")
+    return scope
+
+
+def _check_entrants(walk: Walk, path: str, race: Race, d: int, t: int) -> list[Entrant]:
+    """Take the entrants; each with what learns, which follows from its name."""
+    portfolio, head = race.portfolio, race.portfolio.descent
+    models = len(head.steps) * len(head.penalties) + (len(portfolio.exact.alphas) if portfolio.exact else 0)
+    widths = len(portfolio.widths) + len(portfolio.near_widths) + len(portfolio.far_widths)
+    if models * widths * len(portfolio.scales) > FULL:
+        raise ModelFileError("the portfolio in the file has too many candidates")
+    racing = walk.value(f"{path}.racing", "bool")
+    scale, factor = walk.flat.values.get(f"{path}.scale"), walk.value(f"{path}.factor", "number")
+    walk.value(f"{path}.scale", "none" if scale is None else "text")
+    where = walk.items(f"{path}.entrants", FULL)
+    found: list[Any] = []
+    for item in where:
+        walk.branch(item, "Entrant")
+        name, finalist = walk.value(f"{item}.name", "text"), walk.value(f"{item}.finalist", "bool")
+        only = walk.flat.values.get(f"{item}.only")
+        walk.anything(f"{item}.only", Scope())
+        if type(only) is not int or only < ALL or (finalist and not racing):
+            raise walk.refuse(item, "is no entrant")
+        found.append(Entrant(name, finalist, only, None))  # type: ignore[arg-type]
+    if len(found) * widths * len(portfolio.scales) > FULL * 10:
+        raise ModelFileError("the race in the file has too many entrants")
+    # What learns follows from an entrant's name, and from where the finalists are.
+    standing: Any = SimpleNamespace(n_features=d, entrants=found, scale=scale, factor=factor)
+    entrants = race._running(standing)
+    for item, entrant in zip(where, entrants, strict=True):
+        check_stream(walk, f"{item}.stream", entrant.model, (RecentScores(),))
+        if walk.flat.values[f"{item}.stream.t"] != t or walk.flat.values[f"{item}.stream.n_features"] != d:
+            raise walk.refuse(f"{item}.stream", f"must have {t} rows of {d} columns")
+    return entrants
+
+
+def _check_evidence(walk: Walk, path: str, scope: Scope, n_models: int) -> None:
+    """Take the windows of a race of so many models."""
+    walk.branch(path, "Evidence")
+    scope.sizes["M"] = n_models
+    walk.take(f"{path}.targets", "f8 v", scope, {})
+    walk.take(f"{path}.verdicts", "f8 _n M", scope, {})
+    if walk.value(f"{path}.n_models", "count") != n_models or len(walk.flat.arrays[f"{path}.verdicts"]) > VERDICTS:
+        raise walk.refuse(path, f"must be of {n_models} models and at most {VERDICTS} windows")
+    walk.value(f"{path}.closed", "count")
+    for name, most in (("open", 1), ("raw", RAW)):
+        for item in walk.items(f"{path}.{name}", most):
+            walk.node(item, "ScoredWindow", scope)

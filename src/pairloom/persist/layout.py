@@ -1,0 +1,94 @@
+"""What the nodes of a state look like: dtype and shape of each array and, where compiled code trusts it, its range.
+
+A rule is one or more of these, with "|" between them:
+
+- ``f8 S D``: an array of float64 and this shape. ``i8``, ``i4``, ``b1``; ``R`` is the dtype of the model. Sizes are
+  numbers, names that stand for one number in a whole model, or names of this node alone: ``_n``, ``_N`` at least 1.
+- ``i8 g 0:cap+1``: the same, with every number in range; so may be ``f8``, and then every number is finite.
+- ``Scaler``: a node. ``rows``: dense or CSR. ``rng``: a generator. ``none``, ``bool``, ``float``, ``text``.
+  ``count``: a whole number from 0 on. ``label``: codes of classes, or finite numbers.
+- ``@phi``: whatever the parts of the model say; ``any``: what is checked no further, from parts of the caller's own.
+
+``BIG`` is 2^53, ``MASS`` what weights may add up to.
+"""
+
+SLOTS = {"slots": "Slots"}
+WIDTH = {"gamma": "f8"}
+FOURIER = {"scaler": "Scaler", "gamma": "@gamma", "projection": "R d h", "offset": "R h"}
+ENGINE = {"phi": "@phi", "memory": "@memory", "rng": "rng"}
+
+LAYOUT: dict[str, dict[str, str]] = {
+    "Batch": {"X": "rows _n", "y": "label _n", "weight": "f8 _n 1e-101:1e101", "query": "i8 _n"},
+    # Feature maps.
+    "Scaler": {"shift": "R d", "scale": "R d", "reach": "R d | R 0"},
+    "IdentityState": {"scaler": "Scaler"},
+    "FourierState": FOURIER,
+    "GrowingState": {**FOURIER, "seed": "i8 0:SEED"},
+    "NystroemState": {
+        "scaler": "Scaler", "gamma": "@gamma", "widths": "R d", "center": "R d", "landmarks": "R d _M",
+        "squares": "R 2 _M", "mixing": "R _M D",
+    },
+    "WhitenedState": {
+        "inner": "@inner", "mean": "R D", "directions": "R D k", "cut": "R k D", "factor": "R 1",
+    },
+    # Memories: S slots, in g groups of s; c strata; points by which rows are clustered have u numbers.
+    "Slots": {"points": "R S D", "labels": "f8 S", "queries": "i8 S", "mass": "f8 S", "rows": "@rows"},
+    "MemoryState": SLOTS,
+    "LatestState": {**SLOTS, "seen": "i8 g 0:BIG"},
+    "HistoryState": {**SLOTS, "seen": "i8 1 0:S+1"},
+    "RSxState": {**SLOTS, "seen": "i8 g 0:BIG", "total": "f8 g 0:MASS", "pointer": "i8 g s 0:s"},
+    "ReservoirState": {**SLOTS, "seen": "i8 g 0:BIG", "total": "f8 g 0:MASS", "unit": "f8 g 0:MASS"},
+    "StrataState": {
+        **SLOTS, "centers": "R c u", "scatter": "f8 c", "used": "i8 g 0:cap+1", "eps": "float", "tie": "float",
+        "seats": "@seats", "lazy": "LazyCenters | none",
+    },
+    "Seats": {
+        "count": "f8 c", "rows": "i8 g 0:BIG", "owner": "i8 g s -1:c", "slot": "i8 g s -1:s", "born": "i8 g s 0:BIG",
+    },
+    "LazyCenters": {"c_hat": "f8 u c", "factors": "f8 c", "squares": "f8 c", "stale": "b1 c"},
+    # Statistics: v weight vectors, C classes.
+    "Intercept": {"b": "f8 v"},
+    "Means2": {"counts": "f8 v 2", "sums": "f8 v 2 D", "products": "f8 v 2"},
+    "Saddle": {"point": "f8 v 3", "counts": "f8 v 2", "kappa": "f8 v", "total": "f8 1"},
+    "MomentsState": {"rows": "f8 v s", "mass": "f8 v s", "mean": "f8 v s D+1", "scatter": "f8 v s e"},
+    "SketchState": {
+        "rows": "f8 v 2", "mass": "f8 v 2", "mean": "f8 v 2 D", "rho": "f8 v 2 s", "Y": "f8 v 2 D s",
+    },
+    "ClassMoments": {
+        "counts": "f8 C", "means": "f8 C D", "scatter": "f8 C D D", "rows": "R s D", "labels": "f8 s",
+        "weights": "f8 s", "filled": "i8 1 0:s",
+    },
+    # Sums of kernels: m supports at most.
+    "ExpansionState": WIDTH,
+    "Buffers": {
+        **WIDTH, "supports": "R v m d", "coef": "f8 v m", "stored": "i8 v 2 0:BIG", "seen": "f8 v 2 0:MASS",
+        "gram": "R v m m", "values": "f8 v m",
+    },
+    "Span": {
+        **WIDTH, "supports": "R v m d", "coef": "f8 v m", "used": "i8 v 0:m+1", "inverse": "f8 v m m",
+    },
+    "History": {
+        **WIDTH, "points": "R _n d", "gram": "R _n _n", "y": "f8 _n v", "mass": "f8 _n", "coef": "f8 v _n",
+        "f": "f8 v _n", "used": "i8 1 0:_n+1",
+    },
+    "BasisState": {**WIDTH, "supports": "R _n d", "coef": "f8 _n", "starts": "i8 v+1 0:_n+1"},
+    # Models.
+    "LazyModel": {
+        "w_hat": "f8 v D", "u_hat": "f8 v a", "factors": "f8 v 6", "columns": "i4 l _R 0:D", "values": "R l _R",
+        "counts": "i8 l 0:_R+1", "stale": "b1 l",
+    },
+    "State": {
+        **ENGINE, "w": "@w", "w_bar": "@w", "t": "count", "tally": "f8 7", "totals": "@totals", "csr": "bool",
+        "lazy": "@lazy",
+    },
+    "GridState": {
+        **ENGINE, "w": "R v D", "w_bar": "R a D", "t": "count", "tally": "f8 7 v", "totals": "f8 0 2", "csr": "bool",
+        "lazy": "none", "gram": "R S S", "frozen": "i8 v 0:BIG", "open": "Batch | none",
+    },
+    # Streams.
+    "Recent": {"scores": "f8 4096 v", "labels": "f8 4096", "weights": "f8 4096", "count": "count"},
+    "Arrivals": {"scores": "f8 4096 v", "query": "i8 4096 | i8 0", "count": "count"},
+    "Fit": {"a": "f8 v", "b": "f8 v"},
+    "ScoredWindow": {"scores": "f8 _n M v", "labels": "f8 _n", "weights": "f8 _n"},
+    "Standing": {"row": "count", "name": "text", "auc": "float", "mixed": "bool"},
+}  # fmt: skip
