@@ -269,7 +269,7 @@ def test_5_bytes_are_the_formula_and_flat():
     # Points, weights and average, frequencies with their offset and scaling, in float32; ...
     single = 4 * (size * D + 2 * D + d * D // 2 + D // 2 + 3 * d)
     # ... labels, queries and mass, recent scores, labels and weights, the tally, the width, the row count.
-    double = 8 * (3 * size + 3 * 4096 + len(model.stream_.learned.tally) + 1 + 1)
+    double = 8 * (3 * size + 5 * 4096 + len(model.stream_.learned.tally) + 1 + 1)
     assert sizes[1] == sizes[-1] == single + double
     assert nbytes(model.stream_.state) == sizes[-1]
     assert len(frozen(model)) < sizes[-1] + 10_000

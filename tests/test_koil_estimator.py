@@ -112,7 +112,7 @@ def test_bytes_are_the_formula_and_flat():
     assert nbytes(model.stream_.learned.memory) == memory
     assert set(sizes) == {sizes[0]}
     # The scaling; recent scores, labels and weights, the tally, the log-odds.
-    assert sizes[0] == memory + 4 * 2 * 4 + 8 * (3 * 4096 + 7 + 2)
+    assert sizes[0] == memory + 4 * 2 * 4 + 8 * (4 * 4096 + 7 + 2)
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,7 @@ def test_bytes_are_the_formula_and_flat():
     memory = 4 * 10 * 4 + 8 * (10 + 10 * 10 + 1 + 1)
     assert nbytes(model.stream_.learned.memory) == memory
     # The scaling; recent scores, labels and weights, the tally, the log-odds.
-    assert set(sizes) == {memory + 4 * 2 * 4 + 8 * (3 * 4096 + 7 + 2)}
+    assert set(sizes) == {memory + 4 * 2 * 4 + 8 * (4 * 4096 + 7 + 2)}
 
 
 @pytest.mark.parametrize(

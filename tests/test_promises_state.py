@@ -32,7 +32,7 @@ def test_5_bytes_are_the_formula_and_flat():
     single = 4 * (2 * 2 * s * D + 2 * D + d * D // 2 + D // 2 + 2 * d)
     # ... counts, labels, queries and scatter, recent scores, labels and weights, the tally, the width, the groups, the
     # log-odds.
-    double = 8 * (4 * 2 * s + 3 * 4096 + 7 + 1 + 2 + 2)
+    double = 8 * (4 * 2 * s + 4 * 4096 + 7 + 1 + 2 + 2)
     assert sizes[1] == sizes[-1] == single + double
     assert sizes[0] == single + double + 1000 * (4 * d + 3 * 8)
     assert nbytes(model.stream_.state) == sizes[-1]
