@@ -27,6 +27,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/race.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/soak.py
 
 soak: $(READY)
 	OPENBLAS_NUM_THREADS=1 NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 -m "soak or not soak"
