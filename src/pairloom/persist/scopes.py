@@ -88,7 +88,7 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
     if isinstance(one, (Learner, RuleLearner)):
         rules["lazy"] = "LazyModel | none"
     if isinstance(one, Expansion):
-        rules["w"] = "f8 v 0"
+        rules["w"] = "R v 0"
     sizes["a"] = model.lanes.n_averaged if isinstance(model, Grid) else D if averaging else 0
     return Scope(sizes, rules, work, f"f{np.dtype(model.dtype).itemsize}", model.pairs.n_groups)
 
