@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from pairloom.base.tree import copy, flatten, same, unflatten
 from pairloom.metrics import StreamingAUC, WindowAUC, delong
 from pairloom.metrics.auc import weighted_auc
-from tests.test_state import through_a_file
 
 KINDS = {
     "normal": lambda z: z,
@@ -141,7 +141,7 @@ def test_parameters_are_checked():
 def test_a_window_is_its_own_state():
     y, s, w = rows("normal", 50)
     auc = WindowAUC(20, pos_label=True).update(y, s, w)
-    for twin in (pickle.loads(pickle.dumps(auc)), unflatten(through_a_file(flatten(auc))), copy(auc)):
+    for twin in (pickle.loads(pickle.dumps(auc)), copy(unflatten(flatten(auc))), copy(auc)):
         assert same(twin, auc)
         assert same(twin.update(y, s), copy(auc).update(y, s))
     assert repr(auc) == "WindowAUC(size=20, pos_label=True)"
@@ -165,15 +165,16 @@ def test_the_interval_holds_the_area_as_often_as_it_says(area, n_pos, n_neg):
 
 
 def test_the_variance_is_delongs():
-    """Pair by pair, as it was written; Student's t is near the normal for so many rows."""
-    s, positive = drawn(0.8, 700, 900, 0)
+    """Pair by pair, as it was written; and Welch's degrees of freedom."""
+    s, positive = drawn(0.8, 12, 30, 0)
     s = np.round(s, 1)
     heaviside = np.heaviside(s[positive][:, None] - s[~positive][None, :], 0.5)
     area = heaviside.mean()
-    error = np.sqrt(heaviside.mean(axis=1).var(ddof=1) / 700 + heaviside.mean(axis=0).var(ddof=1) / 900)
+    a, b = heaviside.mean(axis=1).var(ddof=1) / 12, heaviside.mean(axis=0).var(ddof=1) / 30
+    reach = t.ppf(0.975, (a + b) ** 2 / (a**2 / 11 + b**2 / 29)) * np.sqrt(a + b)
     logits = [np.log(bound / (1 - bound)) for bound in delong(s, positive)]
     assert np.mean(logits) == pytest.approx(np.log(area / (1 - area)))
-    assert np.ptp(logits) / 2 == pytest.approx(1.96 * error / (area * (1 - area)), rel=2e-3)
+    assert np.ptp(logits) / 2 == pytest.approx(reach / (area * (1 - area)), rel=1e-12)
 
 
 def test_weights_of_an_interval_are_shares():
@@ -204,6 +205,13 @@ def test_intervals_of_perfect_scores_and_of_few_rows():
         assert high > 0.9
     low, high = delong(np.arange(4.0), np.array([0, 1, 0, 1], bool), np.array([1.0, 1.0, 1e-90, 1.0]))
     assert (low, high) == (pytest.approx(0.025), 1.0)
+    apart, wrong = np.arange(40.0), np.append(-1.0, np.arange(39.0))
+    for seed in range(20):  # weights for which the area is not quite 1
+        w = np.random.default_rng(seed).exponential(size=40)
+        assert 0 < delong(apart, apart >= 20, w)[0] < 0.9
+        assert (
+            delong(apart, apart >= 20, w)[1] == delong(wrong, (wrong >= 20) | (wrong < 0), w * (wrong >= 0))[1] == 1.0
+        )
     assert delong(np.zeros(50), np.arange(50) < 20) == (0.5, 0.5)
     assert np.isnan(delong(np.zeros(2), np.ones(2, bool))).all()
 

@@ -95,8 +95,10 @@ def _half_width(shares: list[Array], placements: tuple[Array, Array], area: floa
         return float(-ndtri(tail) * np.sqrt(area * (1.0 - area)))
     spread = [np.square(p * (v - area)).sum() for p, v in zip(shares, placements, strict=True)]
     parts = np.array(spread) / (1.0 - squares)
-    variance = parts.sum()
-    freedom = variance**2 / (np.square(parts) * squares / (1.0 - squares)).sum() if variance > 0 else 1.0
+    variance = float(parts.sum())
+    if variance == 0.0:
+        return 0.0
+    freedom = 1.0 / float((np.square(parts / variance) * squares / (1.0 - squares)).sum())
     return float(-stdtrit(freedom, tail) * np.sqrt(variance))
 
 
