@@ -54,7 +54,7 @@ def main() -> None:
         table.add_column(heading, justify="right")
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        kept = Checkpointer(folder, every=10 * CHUNK, keep=2)
+        kept = Checkpointer(folder, every=max(CHUNK, each * CHUNK // 2), keep=2)
         for tenth in track(range(TENTHS), description="rows", console=Console(stderr=True)):
             began = time.process_time()
             for number in range(tenth * each, (tenth + 1) * each):

@@ -24,7 +24,7 @@ def mean_area(scores: Array, labels: Array, weights: Array, targets: Array) -> A
     """The area of scores (rows, targets), mean over the targets that are there; so are the bounds, which is cautious.
 
     >>> print(mean_area(np.array([[0.1], [0.4], [0.3], [0.9]]), np.array([0, 0, 1, 1]), np.ones(4), np.ones(1)))
-    0.7500 (0.0254 to 0.9972)
+    0.7500 (0.0009 to 0.9999)
     """
     value = float(mean_auc(scores[:, None, :], labels, weights, targets)[0])
     bounds = [delong(scores[:, k], labels == target, weights) for k, target in enumerate(targets)]
