@@ -68,7 +68,7 @@ def hostile(header, arrays, rng, *, state_only=False):
         if way is _leaf and rng.random() < 0.5:
             tables.append(rng.integers(2**32))
         else:
-            with suppress(KeyError, TypeError, ValueError):  # an earlier change has taken away what this one is for
+            with suppress(AttributeError, KeyError, TypeError, ValueError):  # an earlier change took away its object
                 way(header, arrays, rng)
     return sign(header, arrays, (lambda about: _lied(about, tables)) if tables else None)
 
@@ -115,7 +115,7 @@ def _dtype(header, arrays, rng):
     with np.errstate(all="ignore"):
         try:
             arrays[name] = arrays[name].astype(_pick(rng, DTYPES))
-        except (TypeError, ValueError):
+        except (RuntimeError, TypeError, ValueError):
             arrays[name] = np.zeros(arrays[name].shape, _pick(rng, DTYPES))
 
 

@@ -91,14 +91,24 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
         walk.node(path, "State", scope)
     if flat.values[f"{path}.t"] != t - waiting:
         raise walk.refuse(f"{path}.t", f"must be {t - waiting}")
-    memory = f"{path}.memory"
-    if walk.kind(memory) == "ClassMoments" and flat.arrays[f"{memory}.filled"][0] != t % scope.sizes["s"]:
-        raise walk.refuse(f"{memory}.filled", f"must be {t % scope.sizes['s']}")
-    if f"{memory}.seats" in flat.kinds:
-        owner, slot = (flat.arrays[f"{memory}.seats.{name}"] for name in ("owner", "slot"))
-        if ((slot >= 0) & (owner < 0)).any():
-            raise walk.refuse(f"{memory}.seats", "has seats that are filled and belong to nobody")
+    _check_memory(walk, f"{path}.memory", t, scope)
+    if f"{path}.lazy" in flat.kinds:
+        columns, counts = (flat.arrays[f"{path}.lazy.{name}"] for name in ("columns", "counts"))
+        rises, inside = columns[:, 1:] > columns[:, :-1], np.arange(1, columns.shape[1]) < counts[:, None]
+        if (inside & ~rises).any():
+            raise walk.refuse(f"{path}.lazy", "must have the columns of each point in order, each once")
     return scope
+
+
+def _check_memory(walk: Walk, path: str, t: int, scope: Scope) -> None:
+    """What holds between the arrays of a memory that was taken."""
+    arrays = walk.flat.arrays
+    if walk.kind(path) == "ClassMoments" and arrays[f"{path}.filled"][0] != t % scope.sizes["s"]:
+        raise walk.refuse(f"{path}.filled", f"must be {t % scope.sizes['s']}")
+    if f"{path}.seats" in walk.flat.kinds:
+        owner, slot = (arrays[f"{path}.seats.{name}"] for name in ("owner", "slot"))
+        if ((slot >= 0) & (owner < 0)).any():
+            raise walk.refuse(f"{path}.seats", "has seats that are filled and belong to nobody")
 
 
 def _check_kept(walk: Walk, path: str, model: Model, d: int, t: int, scope: Scope) -> None:

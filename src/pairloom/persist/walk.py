@@ -184,7 +184,11 @@ class Walk:
             own["_n"] = n
             if columns != d:
                 raise self.refuse(path, f"must have {d} columns, not {columns}")
-            values = self.flat.arrays[f"{path}.data"]
+            values, indices, indptr = (self.flat.arrays[f"{path}.{name}"] for name in ("data", "indices", "indptr"))
+            rises = np.append(indices[1:] > indices[:-1], True)
+            rises[indptr[1:-1][indptr[1:-1] > 0] - 1] = True  # at the end of a row
+            if not rises.all():
+                raise self.refuse(path, "must have the columns of each row in order, each once")
             if values.dtype.str[1:] != (scope.rows or values.dtype.str[1:]):
                 raise self.refuse(path, f"must have the dtype {scope.rows}")
         if values.dtype.kind != "f" or not np.isfinite(values).all():
