@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pairloom.features import (
     Cauchy,
+    Forest,
     Gaussian,
     Growing,
     Identity,
@@ -39,6 +40,7 @@ __all__ = [
     "Constant",
     "Difference",
     "ElasticNet",
+    "Forest",
     "Gaussian",
     "Grid",
     "Growing",

@@ -17,8 +17,11 @@ LIGHTEST, HEAVIEST = 1e-100, 1e100
 NUMERIC = "biuf"
 
 
-def checked_rows(X: Any, dtype: str, check: Callable[..., Any]) -> Any:
-    """X as finite rows of this dtype, dense or CSR; ``check`` is one of scikit-learn's, which also takes frames."""
+def checked_rows(X: Any, dtype: str, check: Callable[..., Any], *, nan: bool = False) -> Any:
+    """X as finite rows of this dtype, dense or CSR; ``check`` is one of scikit-learn's, which also takes frames.
+
+    ``nan``: dense values may be missing.
+    """
     refuse_other_kinds("X", X)
     check_indices(X)
     try:
@@ -30,7 +33,7 @@ def checked_rows(X: Any, dtype: str, check: Callable[..., Any]) -> Any:
         refuse_text(X)
         raise
     check_indices(rows)
-    check_finite(rows, dtype, X)
+    check_finite(rows, dtype, X, nan=nan)
     return rows
 
 
@@ -110,10 +113,10 @@ def column_names(X: Any) -> Any:
     return getattr(X, "column_names", getattr(X, "columns", None))
 
 
-def check_finite(X: Any, dtype: str, given: Any = None, names: Any = None) -> None:
+def check_finite(X: Any, dtype: str, given: Any = None, names: Any = None, *, nan: bool = False) -> None:
     """Raise ValueError naming the first row and column whose value the model cannot hold.
 
-    ``given``: what X was made of, in which numbers have not overflowed yet.
+    ``given``: what X was made of, in which numbers have not overflowed yet. ``nan``: dense values may be missing.
     """
     names = column_names(given) if names is None else names
     if hasattr(X, "tocsr"):
@@ -123,8 +126,9 @@ def check_finite(X: Any, dtype: str, given: Any = None, names: Any = None) -> No
             _raise_for(X if given is None else given, dtype, row, int(X.indices[bad[0]]), names)
     # One cheap pass in the usual case: the comparison is False for NaN and infinity.
     elif not (X.size == 0 or bool(np.abs(X).max() <= LARGEST[dtype])):
-        row, column = np.argwhere(~(np.abs(X) <= LARGEST[dtype]))[0]
-        _raise_for(X if given is None else given, dtype, int(row), int(column), names)
+        places = np.argwhere(~((np.abs(X) <= LARGEST[dtype]) | (nan & np.isnan(X))))
+        if len(places):
+            _raise_for(X if given is None else given, dtype, int(places[0, 0]), int(places[0, 1]), names)
 
 
 def _raise_for(given: Any, dtype: str, row: int, column: int, names: Any) -> None:
@@ -148,8 +152,11 @@ def _place(index: Any, names: Any = None) -> str:
     return f"row {index[0]}, column {index[1]}" + (f" ({names[index[1]]!r})" if names is not None else "")
 
 
-def rows_of(X: Any, dtype: str) -> Any:
-    """Finite rows as a C-contiguous (n, d) array of this dtype, or CSR in order and without zeros."""
+def rows_of(X: Any, dtype: str, *, nan: bool = False) -> Any:
+    """Finite rows as a C-contiguous (n, d) array of this dtype, or CSR in order and without zeros.
+
+    ``nan``: dense values may be missing.
+    """
     refuse_other_kinds("X", X)
     check_indices(X)
     try:
@@ -158,7 +165,7 @@ def rows_of(X: Any, dtype: str) -> Any:
         raise ValueError(f"X holds a number beyond all doubles: {error}") from None
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"X must have rows and columns, got shape {rows.shape}")
-    check_finite(rows, dtype, X)
+    check_finite(rows, dtype, X, nan=nan)
     return rows
 
 
@@ -188,8 +195,8 @@ def named_row(x: Any) -> Any:
     return x.to_dict()
 
 
-def row_of(x: Any, n_features: int | None, names: Any, dtype: str) -> Array:
-    """One example, a sequence or a mapping from column names, as a finite (1, d) array."""
+def row_of(x: Any, n_features: int | None, names: Any, dtype: str, *, nan: bool = False) -> Array:
+    """One example, a sequence or a mapping from column names, as a (1, d) array; finite but for NaN, if ``nan``."""
     x = named_row(x)
     if isinstance(x, Mapping):
         x = _values(x, names)
@@ -201,7 +208,7 @@ def row_of(x: Any, n_features: int | None, names: Any, dtype: str) -> Array:
     if row.ndim != 1 or row.size == 0 or (n_features is not None and row.size != n_features):
         raise ValueError(f"expected one row of {n_features or 'at least one'} values, got shape {row.shape}")
     row = row.astype(float)[None, :]
-    check_finite(row, dtype, names=names)
+    check_finite(row, dtype, names=names, nan=nan)
     return row.astype(dtype)
 
 

@@ -56,7 +56,7 @@ def step(learner: Parts, state: State, row: Batch) -> Array:
     """Learn one row."""
     state.t += 1
     x = row.X.toarray() if is_sparse(row.X) else row.X
-    z = learner.features.apply(state.phi, x)[0]
+    z = learner.features.dense(state.phi, x)[0]
     u = z if learner.memory.space == "features" else learner.features.inputs(state.phi, x)[0]
     draws = state.rng.random(learner.memory.draws)
     example = Example(z, u, float(row.y[0]), float(row.weight[0]), int(row.query[0]), draws, x[0])

@@ -1,9 +1,10 @@
-"""CSR rows in linear mode, and strata of CSR rows: one example costs its stored entries, not all columns.
+"""CSR rows in linear mode, sparse maps, and strata of CSR rows: an example costs its stored entries, not all columns.
 
 The same iterates as ``reference``. Factors that a step would apply to all columns (shrinkage, averaging, moving
 centres) are kept apart and multiplied in when they become too small; the slots' points are lists of entries. These
 forms live in ``state.lazy``, and the dense arrays of the state are written from them at the end of every call: they are
-what they would be after dense rows. Nothing depends, to the bit, on how rows are cut into calls.
+what they would be after dense rows. (The points of a sparse map have no dense form; only its weights have.) Nothing
+depends, to the bit, on how rows are cut into calls.
 
 Cost: O((partners + strata) nnz) per example, with nnz stored entries per row and per point (a centroid has those of all
 its members); O(d) for each model, and for each slot and stratum that changed, per call; 8 (strata + 2 models) d bytes
@@ -23,6 +24,7 @@ from pairloom.engines.base import Parts
 from pairloom.engines.sparse_kernels import MU, NU, SIGMA, SQUARE, A, B, learn_rows
 from pairloom.engines.sparse_points import score_rows, write_points
 from pairloom.engines.state import LazyModel, State
+from pairloom.features import FeatureMap
 from pairloom.features.sparse import as_csr, column_moments
 from pairloom.losses import with_loss
 from pairloom.memory import Plan
@@ -35,14 +37,19 @@ ROWS = 512
 
 
 def center_of(state: State) -> Array:
-    """m, that scaling takes from dense rows but leaves in CSR rows; empty if it is 0."""
+    """m, that scaling takes from dense inputs but leaves in CSR inputs; empty if it is 0."""
     shift, scale = state.phi.scaler.shift, state.phi.scaler.scale
     return np.divide(shift, scale, dtype=float) if shift.any() else np.zeros(0)
 
 
-def scores(state: State, Z: Any, w: Array) -> Array:
+def offset_of(features: FeatureMap, state: State) -> Array:
+    """m, that is missing from phi(x) of CSR rows; empty if nothing is."""
+    return np.zeros(0) if features.sparse else center_of(state)
+
+
+def scores(features: FeatureMap, state: State, rows: Rows, w: Array) -> Array:
     """<w, z - m> of CSR rows: what dense rows score."""
-    rows, center = Rows.of(Z), center_of(state)
+    center = offset_of(features, state)
     result = np.empty(len(rows))
     score_rows(rows.data, rows.indices, rows.indptr, w, result)
     return result - dot(w.astype(float), center) if center.size else result
@@ -57,45 +64,58 @@ def stand_ins(points: Any) -> Array:
 
 
 def takes(learner: Parts, state: State, batch: Batch) -> bool:
-    """Whether rows are for this engine: CSR rows that no map makes dense, and all rows after the first of these."""
+    """Whether rows are for this engine: sparse maps; CSR rows that no map makes dense, and all rows after these."""
     stay_sparse = learner.features.keeps_csr or learner.memory.space == "input"
-    return stay_sparse and (is_sparse(batch.X) or state.csr)
+    return learner.features.sparse or (stay_sparse and (is_sparse(batch.X) or state.csr))
 
 
 def run(learner: Parts, state: State, batch: Batch) -> Array:
-    """``fused.run`` for CSR rows, in linear mode or with strata in the input space."""
-    memory, linear, center = learner.memory, learner.features.keeps_csr, center_of(state)
-    state.csr = True
-    rows = Rows.of(learner.features.inputs(state.phi, csr(batch.X)))
+    """``fused.run`` for sparse maps, for CSR rows in linear mode, and for CSR rows with strata in the input space."""
+    features = learner.features
+    state.csr = state.csr or is_sparse(batch.X)
+    by_input = features.keeps_csr or learner.memory.space == "input"
+    inputs: Any = features.inputs(state.phi, csr(batch.X) if state.csr else batch.X) if by_input else None
+    inputs = Rows.of(inputs) if state.csr and by_input else inputs
     result = np.empty((len(batch), len(state.w)))
     for start in range(0, len(batch), ROWS):
         part = slice(start, start + ROWS)
-        block = Batch(rows, batch.y, batch.weight, batch.query)[part]
-        draws = state.rng.random((len(block), memory.draws))
-        plan = memory.plan_csr(state.memory, block.X, block.y, block.weight, draws, center)
-        if linear:
-            learn_block(learner, state, block, plan, result[part])
-        else:
-            Z = learner.features.apply(state.phi, batch.X[part])
-            state.memory.slots.keep_rows(plan, batch.X[part])
-            result[part] = fused.learn_block(learner, state, Z, block, plan)
+        run_block(learner, state, batch[part], None if inputs is None else inputs[part], result[part])
     settle(learner, state)
     return result
 
 
-def learn_block(learner: Parts, state: State, batch: Batch, plan: Plan, scores: Array) -> None:
-    """``fused.learn_block`` in linear mode; the state's dense arrays fall behind."""
+def run_block(learner: Parts, state: State, batch: Batch, inputs: Any, scores: Array) -> None:
+    """``run`` for rows that are planned together; ``inputs``: the scaled rows, dense or CSR."""
+    memory, features = learner.memory, learner.features
+    Z = features.rows(state.phi, batch.X) if features.sparse else inputs
+    U = inputs if memory.space == "input" or features.keeps_csr else Z
+    draws = state.rng.random((len(batch), memory.draws))
+    if isinstance(U, Rows):
+        center = np.zeros(0) if U is Z and features.sparse else center_of(state)
+        plan = memory.plan_csr(state.memory, U, batch.y, batch.weight, draws, center)
+    else:
+        plan = memory.plan(state.memory, U, batch.y, batch.weight, draws)
+    state.memory.slots.keep_rows(plan, batch.X)
+    if features.keeps_csr or features.sparse:
+        learn_block(learner, state, Z, batch, plan, scores)
+    else:
+        scores[:] = fused.learn_block(learner, state, features.apply(state.phi, batch.X), batch, plan)
+
+
+def learn_block(learner: Parts, state: State, Z: Rows, batch: Batch, plan: Plan, scores: Array) -> None:
+    """``fused.learn_block`` for CSR points; the state's dense arrays fall behind."""
     memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
     lazy = lazy_model(learner, state)
     t = np.arange(state.t + 1, state.t + len(batch) + 1)
-    make_room(lazy, plan, batch.X)
+    make_room(lazy, plan, Z)
     with_loss(learn_rows, learner.pair_loss)(
-        batch.X.data, batch.X.indices, batch.X.indptr, batch.y, batch.weight, batch.query,
+        Z.data, Z.indices, Z.indptr, batch.y, batch.weight, batch.query,
         fused.step_table(learner, t, batch.weight), learner.penalty.bound,
         averaging_rate(learner.average, t), learner.average != "last",
         learner.pair_loss.code, bool(np.isfinite(learner.pair_loss.smoothness)),
         learner.step.sequential, pairs.code, pairs.targets, memory.weighting != "history", memory.joint,
-        fused.gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass, center_of(state),
+        fused.gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
+        offset_of(learner.features, state),
         lazy.w_hat, lazy.u_hat, lazy.factors, lazy.columns, lazy.values, lazy.counts, lazy.stale,
         slots.labels, slots.queries, slots.mass, state.tally, scores,
     )  # fmt: skip
@@ -105,7 +125,8 @@ def learn_block(learner: Parts, state: State, batch: Batch, plan: Plan, scores: 
 def lazy_model(learner: Parts, state: State) -> LazyModel:
     """The forms of the model and the slots, made from the dense arrays on the first CSR rows."""
     if state.lazy is None:
-        averaging, slots, center = learner.average != "last", state.memory.slots, center_of(state)
+        averaging, slots = learner.average != "last", state.memory.slots
+        center = offset_of(learner.features, state)
         w = state.w.astype(float)
         u = (state.w_bar if averaging else state.w[:, :0]).astype(float)
         factors = np.zeros((len(w), 6))
@@ -144,12 +165,15 @@ def make_room(lazy: LazyModel, plan: Plan, rows: Rows) -> None:
 
 def settle(learner: Parts, state: State) -> None:
     """Bring the dense arrays of the state up to date."""
-    center = center_of(state)
-    learner.memory.settle(state.memory, center)
+    if learner.memory.space == "input" or not learner.features.sparse:
+        learner.memory.settle(state.memory, center_of(state))
     lazy = state.lazy
     if lazy is not None:
-        f, points = lazy.factors, state.memory.slots.points
+        f = lazy.factors
         state.w[:] = f[:, [SIGMA]] * lazy.w_hat
         if learner.average != "last":
             state.w_bar[:] = f[:, [A]] * lazy.w_hat + f[:, [B]] * lazy.u_hat
-        write_points(points, center, lazy.columns, lazy.values, lazy.counts, lazy.stale)
+        if not learner.features.sparse:
+            write_points(
+                state.memory.slots.points, center_of(state), lazy.columns, lazy.values, lazy.counts, lazy.stale
+            )  # fmt: skip

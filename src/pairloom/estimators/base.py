@@ -110,7 +110,16 @@ class StreamEstimator(BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._takes_nan
         return tags
+
+    @property
+    def _takes_nan(self) -> bool:
+        """Whether values of a row may be missing: the map must take them, and nobody cluster rows by them."""
+        if self._started:
+            return self.stream_.model.takes_nan
+        by_input = "input" in (getattr(self, "cluster_in", None), getattr(getattr(self, "memory", None), "space", None))
+        return getattr(getattr(self, "features", None), "takes_nan", False) and not by_input
 
     @property
     def _started(self) -> bool:
@@ -141,12 +150,13 @@ class StreamEstimator(BaseEstimator, ABC):
     def _row(self, x: Any) -> Array:
         """One example as a valid (1, d) array of the model's dtype."""
         if self._started:
-            return row_of(x, self.n_features_in_, getattr(self, "feature_names_in_", None), self.stream_.model.dtype)
+            names = getattr(self, "feature_names_in_", None)
+            return row_of(x, self.n_features_in_, names, self.stream_.model.dtype, nan=self._takes_nan)
         check_choice("dtype", self.dtype, Dtype)
         x = named_row(x)
         if isinstance(x, Mapping) and not all(isinstance(name, str) for name in x):
             raise ValueError(f"the columns of a row given as a mapping must be named by text, got {list(x)}")
-        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype)
+        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype, nan=self._takes_nan)
 
     def _rows_to_learn(self, X: Any, *, first: bool) -> Any:
         """Valid rows, dense or CSR; unless it is the first call, with the columns that the model knows."""
@@ -155,16 +165,18 @@ class StreamEstimator(BaseEstimator, ABC):
         if not first and self._is_plain(X):
             rows = as_rows(X, dtype)
         else:
-            rows = as_rows(checked_rows(X, dtype, partial(check_array, estimator=self)), dtype)
+            check = partial(check_array, estimator=self)
+            rows = as_rows(checked_rows(X, dtype, check, nan=self._takes_nan), dtype)
             if not first:
                 validate_data(self, X, reset=False, skip_check_array=True)
-        check_finite(rows, dtype, X)
+        check_finite(rows, dtype, X, nan=self._takes_nan)
         return rows
 
     def _rows_to_score(self, X: Any) -> Any:
         """Valid rows with the columns that the model knows."""
         check_is_fitted(self)
-        return checked_rows(X, self.stream_.model.dtype, partial(validate_data, self, reset=False))
+        check = partial(validate_data, self, reset=False)
+        return checked_rows(X, self.stream_.model.dtype, check, nan=self._takes_nan)
 
     def _is_plain(self, X: Any) -> bool:
         """Whether rows need no more than a check for finite values.

@@ -3,10 +3,12 @@
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice
 from pairloom.base.randomness import fresh_seed, generator, next_seed, seed_of
 from pairloom.base.threads import on_one_thread
@@ -59,13 +61,14 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     @on_one_thread
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fix the map's rules on X, dense or CSR, and draw its frequencies."""
+        """Fix the map's rules on X, dense or CSR, and draw its frequencies; y is for a map that is grown by labels."""
         features = chosen_map(self.features, RandomFourier())
         refuse_growing(features, "FeatureTransformer")
         check_choice("dtype", self.dtype, Dtype)
-        rows = checked_rows(X, self.dtype, partial(check_array, estimator=self))
+        rows = checked_rows(X, self.dtype, partial(check_array, estimator=self), nan=features.takes_nan)
         seed = next_seed(self.random_state)
-        state = features.fix(rows.shape[1], rows, generator(fresh_seed() if seed is None else seed))
+        rng = generator(fresh_seed() if seed is None else seed)
+        state = features.fix(rows.shape[1], rows, rng) if y is None else features.fix_on(*_labelled(rows, y), rng)
         # Nothing is changed before all that may raise is done.
         validate_data(self, X, skip_check_array=True)
         seed_of(self.random_state)
@@ -78,13 +81,13 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         A map is fixed before learning and never changed by it: rows mapped earlier stay comparable with later ones.
         """
         if not hasattr(self, "state_"):
-            return self.fit(X)
+            return self.fit(X, y)
         self._rows_as_fitted(X)
         return self
 
     @on_one_thread
     def transform(self, X: Any) -> Array:
-        """phi(X): an array of shape (n, D); for the linear maps, CSR if X is CSR. A row does not see the others."""
+        """phi(X), of shape (n, D): CSR for a sparse map, and for the linear ones if X is CSR; a row sees no others."""
         check_is_fitted(self)
         return self._features.apply(self.state_, self._rows_as_fitted(X))
 
@@ -94,10 +97,20 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def _rows_as_fitted(self, X: Any) -> Any:
         """X as finite rows, with the columns that ``fit`` saw."""
-        return checked_rows(X, self.dtype, partial(validate_data, self, reset=False))
+        check = partial(validate_data, self, reset=False)
+        return checked_rows(X, self.dtype, check, nan=self._features.takes_nan)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = getattr(self.features, "takes_nan", False)
         tags.transformer_tags.preserves_dtype = [self.dtype]
         return tags
+
+
+def _labelled(rows: Any, y: Any) -> tuple[int, Batch]:
+    """The number of columns, and rows with labels: numbers, or codes of classes."""
+    y = column_or_1d(y)
+    check_consistent_length(rows, y)
+    codes = y if y.dtype.kind == "f" else np.unique(y, return_inverse=True)[1]
+    return rows.shape[1], Batch(rows, codes, np.ones(len(y)), np.zeros(len(y), np.int64))

@@ -3,6 +3,7 @@
 from pairloom.features.base import FeatureMap
 from pairloom.features.choice import exact_kernel, feature_map, linear_map
 from pairloom.features.exact import Linear
+from pairloom.features.forest import Forest
 from pairloom.features.fourier import RandomFourier
 from pairloom.features.growing import Growing
 from pairloom.features.identity import Identity
@@ -15,6 +16,7 @@ __all__ = [
     "KERNELS",
     "Cauchy",
     "FeatureMap",
+    "Forest",
     "Gaussian",
     "Growing",
     "Identity",

@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairloom.base.csr import is_sparse
+from pairloom.base.batch import Batch
+from pairloom.base.csr import Rows, is_sparse
 from pairloom.base.typing import Array
 from pairloom.features.scaling import Scaler, Scaling, check_scaling
 
@@ -22,6 +23,12 @@ class FeatureMap(ABC):
 
     keeps_csr: ClassVar[bool] = False
     """Whether phi is linear and maps CSR rows to CSR rows."""
+
+    sparse: ClassVar[bool] = False
+    """Whether phi(x) is CSR whatever x is; such a map has ``rows``, and engines keep none of its D-vectors dense."""
+
+    takes_nan: ClassVar[bool] = False
+    """Whether a value of x may be missing (NaN)."""
 
     grows: ClassVar[bool] = False
     """Whether phi gets more features as rows come; see :class:`~pairloom.Growing` for what it then has to offer."""
@@ -65,16 +72,30 @@ class FeatureMap(ABC):
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> Any:
         """Arrays (float64, fields of a dataclass with a ``scaler``) that make this rule a function."""
 
+    def fix_on(self, n_features: int, first: Batch | None, rng: np.random.Generator) -> Any:
+        """``fix`` with the labels and weights of the first rows in hand, for a rule that uses them."""
+        return self.fix(n_features, None if first is None else first.X, rng)
+
+    def growers(self, state: Any) -> int:
+        """How many of the first rows the map was fixed by with their labels: nobody may learn them again."""
+        return 0
+
     @abstractmethod
     def apply(self, state: Any, X: Array) -> Array:
-        """phi(X), a new C-contiguous array of X's dtype (CSR only where phi is linear and X is CSR).
+        """phi(X), a new C-contiguous array of X's dtype (CSR where phi is sparse, or linear and X is CSR).
 
         A row's bits do not depend on the other rows.
         """
 
+    def rows(self, state: Any, X: Any) -> Rows:
+        """phi(X) of a ``sparse`` map as compiled code takes it: a row's entries in the order of the columns."""
+        raise NotImplementedError(f"{type(self).__name__} maps to dense rows")
+
     def dense(self, state: Any, X: Any) -> Array:
         """phi(X), dense whatever X is; where phi keeps CSR rows these become dense before they are centred."""
-        return self.apply(state, X.toarray() if self.keeps_csr and is_sparse(X) else X)
+        Z: Any = self.apply(state, X.toarray() if self.keeps_csr and is_sparse(X) else X)
+        made: Array = Z.toarray() if self.sparse else Z
+        return made
 
     def inputs(self, state: Any, X: Array) -> Array:
         """The scaled inputs, the other space in which examples may be clustered; CSR stays CSR, not centred."""

@@ -85,6 +85,8 @@ class Whitened(FeatureMap):
         super().__post_init__()
         if not isinstance(self.inner, FeatureMap):
             raise ValueError(f"inner must be a feature map, such as RandomFourier(512); got {self.inner!r}")
+        if self.inner.sparse:
+            raise ValueError(f"a sparse map has too many features to be whitened; got {self.inner!r}")
         check_count("rank", self.rank)
         if self.scale is not None:
             raise ValueError(f"the inner map scales the columns: pass scale={self.scale!r} to it")

@@ -150,6 +150,10 @@ class Memory(ABC):
         ``points``: the first rows' points u, for a memory whose rule speaks of data.
         """
 
+    def start_csr(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> MemoryState:
+        """``start`` for a map whose points are always CSR: they have no dense form, and take no room here."""
+        return self.start(0, u_dim, n_classes, dtype, points)
+
     @abstractmethod
     def observe(self, state: MemoryState, example: Example) -> None:
         """Take in one example, after the model has learned from it."""

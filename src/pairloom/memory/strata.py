@@ -43,6 +43,12 @@ class StrataState(MemoryState):
         """n_j."""
         return self.slots.mass if self.seats is None else self.seats.count
 
+    def dense_centers(self) -> Array:
+        """The centres, also of points that are always CSR, which have no other dense form."""
+        if self.lazy is None or self.centers.shape[1]:
+            return self.centers
+        return np.asarray((self.lazy.factors * self.lazy.c_hat).T)
+
 
 @dataclass(frozen=True)
 class Strata(Memory):
@@ -155,6 +161,13 @@ class Strata(Memory):
             seats=None if self.allocation == "equal" else Seats.empty(groups, self.max_strata, self.n_slots),
         )
 
+    def start_csr(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> StrataState:
+        if self.space == "input":
+            return self.start(0, u_dim, n_classes, dtype, points)
+        state = self.start(0, 0, n_classes, dtype, points)
+        state.lazy = LazyCenters.of(np.zeros((len(state.centers), u_dim), dtype), state.used, np.zeros(0))
+        return state
+
     def _radius(self, points: Array | None) -> float:
         if self.eps != "auto":
             return float(self.eps)
@@ -206,8 +219,14 @@ class Strata(Memory):
         """Give the strata of a clustering their seats anew; the masses of its slots after that."""
         assert state.seats is not None
         own = slice(g * self.max_strata, g * self.max_strata + state.used[g])
-        rounding = state.tie * (1.0 + np.square(state.centers[own]).sum(axis=1, dtype=float)) / 2.0
+        rounding = state.tie * (1.0 + self._squares(state, own)) / 2.0
         return share_out(state.seats, g, own, state.scatter[own], rounding, state.tie, self.representative == "fifo")
+
+    def _squares(self, state: StrataState, own: slice) -> Array:
+        """||c_j||^2."""
+        if state.lazy is not None and not state.centers.shape[1]:
+            return state.lazy.squares[own]
+        return np.asarray(np.square(state.centers[own]).sum(axis=1, dtype=float))
 
     def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
         assert isinstance(state, StrataState)
@@ -239,7 +258,7 @@ class Strata(Memory):
 
     def settle(self, state: MemoryState, center: Array) -> None:
         assert isinstance(state, StrataState)
-        if state.lazy is not None:
+        if state.lazy is not None and state.centers.shape[1]:
             write_centers(state.centers, center, state.lazy.c_hat, state.lazy.factors, state.lazy.stale)
 
     def _cluster(self, state: StrataState, U: Array, y: Array, weight: Array, draws: Array, rule: int) -> Plan:

@@ -11,12 +11,12 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
 from pairloom.base.compiled import row_dots
-from pairloom.base.csr import is_sparse
+from pairloom.base.csr import Rows, is_sparse
 from pairloom.base.randomness import fresh_seed, generator
 from pairloom.base.tree import cast
 from pairloom.base.typing import Array
 from pairloom.engines import reference, sparse
-from pairloom.engines.base import Engine, EngineName, candidates, check_engine, works_in
+from pairloom.engines.base import Engine, EngineName, candidates, check_engine, run_engine, works_in
 from pairloom.engines.state import CUT, LONG, SKIPPED, WORST, State
 from pairloom.features import FeatureMap, Identity
 from pairloom.pairs import OppositeClass, Pairs
@@ -53,6 +53,11 @@ class Model(ABC):
     @abstractmethod
     def needs_data(self) -> bool:
         """Whether any part holds a rule on data: then ``init`` wants to see the first rows."""
+
+    @property
+    def takes_nan(self) -> bool:
+        """Whether values of a row may be missing (NaN)."""
+        return False
 
     @property
     @abstractmethod
@@ -139,6 +144,11 @@ class Mapped(Model):
         if self.seed is None:
             object.__setattr__(self, "seed", fresh_seed())
 
+    @property
+    def takes_nan(self) -> bool:
+        """Whether values of a row may be missing."""
+        return self.features.takes_nan
+
     def warm_rows(self, n_features: int) -> int:
         return max(WARM_ROWS, self.features.warm_rows)
 
@@ -177,10 +187,31 @@ class Mapped(Model):
         assert self.seed is not None
         rng = generator(self.seed)
         rows = None if first is None else first.X
-        phi = self.rounded(self.features.fix(n_features, rows, rng))
+        phi = self.rounded(self.features.fix_on(n_features, self._labelled(first), rng))
         kept = memory(phi, None if rows is None else rows.astype(self.work, copy=False))
         w = np.zeros((self.n_vectors, self.features.n_outputs(n_features)), self.work)
         return State(phi, cast(kept, self.work), rng, w, w.copy())
+
+    @final
+    def _labelled(self, first: Batch | None) -> Batch | None:
+        """The first rows; codes of classes as whole numbers, so that they can be told from numbers."""
+        if first is None or self.pairs.n_groups == 0:
+            return first
+        return Batch(first.X, first.y.astype(np.int64), first.weight, first.query)
+
+    @final
+    def learn(self, state: State, batch: Batch) -> Scored:
+        """Learn rows by an engine. Those whose labels made the map are left out: they have no score, and weight 0."""
+        skip = min(len(batch), max(0, self.features.growers(state.phi) - state.t))
+        if not skip:
+            scores = run_engine(self, state, batch)
+            return Scored(state.t, scores, batch.y, batch.weight, batch.query)
+        state.t += skip
+        scores, weight = np.zeros((len(batch), self.n_vectors)), batch.weight.copy()
+        weight[:skip] = 0.0
+        if skip < len(batch):
+            scores[skip:] = run_engine(self, state, batch[skip:])
+        return Scored(state.t, scores, batch.y, weight, batch.query)
 
     @final
     def stable(self, state: State, told: float) -> Trouble | None:
@@ -217,8 +248,12 @@ def linear_scores(features: FeatureMap, state: State, coef: Array, X: Any) -> Ar
     if X.shape[0] > SCORE_ROWS:
         cuts = range(0, X.shape[0], SCORE_ROWS)
         return np.concatenate([linear_scores(features, state, coef, X[at : at + SCORE_ROWS]) for at in cuts])
-    Z = features.apply(state.phi, X)
-    scores = [sparse.scores(state, Z, w) if is_sparse(Z) else row_dots(Z, w) for w in coef]
+    if features.sparse or (features.keeps_csr and is_sparse(X)):
+        rows = features.rows(state.phi, X) if features.sparse else Rows.of(features.apply(state.phi, X))
+        scores = [sparse.scores(features, state, rows, w) for w in coef]
+    else:
+        Z = features.apply(state.phi, X)
+        scores = [row_dots(Z, w) for w in coef]
     return np.column_stack(scores).astype(float, copy=False)
 
 

@@ -9,12 +9,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_count, check_number
-from pairloom.base.clock import next_calibration, next_multiple
+from pairloom.base.clock import next_calibration
 from pairloom.base.compiled import row_dots
 from pairloom.base.threads import on_one_thread
 from pairloom.base.tree import DERIVED, Rounded, node
 from pairloom.base.typing import Array
-from pairloom.engines.base import Engine, candidates, run_engine
+from pairloom.engines.base import Engine, candidates
 from pairloom.engines.state import State
 from pairloom.features.growing import refuse_growing
 from pairloom.models.base import Mapped, Trouble, linear_scores
@@ -68,6 +68,11 @@ class ClassMoments:
     weights: Array
     filled: Array
     solved: tuple[int, Array] | None = field(default=None, repr=False, metadata=DERIVED)
+
+    @property
+    def room(self) -> int:
+        """Rows until the open block is full."""
+        return len(self.labels) - int(self.filled[0])
 
     def fold(self) -> None:
         """Take the open rows into the moments."""
@@ -175,10 +180,10 @@ class ExactLearner(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         due = next_calibration(state.t) == state.t + len(batch)
-        scores = run_engine(self, state, batch)
+        scored = self.learn(state, batch)
         if due:
             state.w[:] = self.solve(state)
-        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
+        return scored
 
     def solve(self, state: State) -> Array:
         """The minimiser for all rows so far, one row per target."""
@@ -195,7 +200,7 @@ class ExactLearner(Mapped):
         return linear_scores(self.features, state, self.coef(state), X)
 
     def next_row(self, state: State) -> int:
-        return min(next_calibration(state.t), next_multiple(state.t, len(state.memory.labels)))
+        return min(next_calibration(state.t), state.t + int(state.memory.room))
 
     def check_room(self, state: State | None, n: int) -> None:
         """There is room for every row."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_count, check_numbers
-from pairloom.base.clock import next_multiple, next_solution
+from pairloom.base.clock import next_solution
 from pairloom.base.typing import Array
-from pairloom.engines.base import Engine, run_engine
+from pairloom.engines.base import Engine
 from pairloom.engines.state import State
 from pairloom.models.base import Mapped, Trouble, linear_scores
 from pairloom.models.exact import ExactLearner, solved, start_moments
@@ -71,10 +71,10 @@ class ExactPath(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         due = next_solution(state.t) == state.t + len(batch)
-        scores = run_engine(self, state, batch)
+        scored = self.learn(state, batch)
         if due:
             state.w[:] = self.solve(state)
-        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
+        return scored
 
     def solve(self, state: State) -> Array:
         """The minimisers for all rows so far."""
@@ -93,7 +93,7 @@ class ExactPath(Mapped):
         return linear_scores(self.features, state, self.coef(state), X)
 
     def next_row(self, state: State) -> int:
-        return min(next_solution(state.t), next_multiple(state.t, len(state.memory.labels)))
+        return min(next_solution(state.t), state.t + int(state.memory.room))
 
     def check_room(self, state: State | None, n: int) -> None:
         """There is room for every row."""

@@ -229,6 +229,8 @@ def check_learners(learners: tuple[Learner, ...]) -> None:
                 "replace(learner, step=..., penalty=..., loss=..., average=...)"
             )
     refuse_growing(learners[0].features, "a grid")
+    if learners[0].features.sparse:
+        raise ValueError(f"a grid multiplies dense features; got {learners[0].features}: learn them one by one")
     if learners[0].memory.weighting == "sum":
         raise ValueError(f"a grid takes weights that are shares, not sums; got {learners[0].memory}")
     for learner in learners:

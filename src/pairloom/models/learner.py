@@ -13,7 +13,7 @@ from pairloom.base.csr import is_sparse
 from pairloom.base.tree import cast
 from pairloom.base.typing import Array
 from pairloom.engines import fused, reference, sparse
-from pairloom.engines.base import Engine, run_engine
+from pairloom.engines.base import Engine
 from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.losses import Loss, Residual, Square
@@ -97,6 +97,11 @@ class Learner(Mapped):
         return self.features.needs_data or self.memory.needs_data
 
     @property
+    def takes_nan(self) -> bool:
+        """Whether values of a row may be missing: not where rows are clustered by them."""
+        return self.features.takes_nan and self.memory.space != "input"
+
+    @property
     def pair_loss(self) -> Loss:
         """The loss as a function of the margins that the pairs have."""
         return Residual() if self.pairs.exact else self.loss
@@ -113,8 +118,7 @@ class Learner(Mapped):
     def run(self, state: State, batch: Batch) -> Scored:
         if self.features.grows:
             grow(self, self.features, state)
-        scores = run_engine(self, state, batch)
-        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
+        return self.learn(state, batch)
 
     def coef(self, state: State) -> Array:
         """The output iterate, one row per target of the pairs."""
@@ -142,12 +146,14 @@ class Learner(Mapped):
     def start_memory(self, n_features: int, phi: Any, rows: Any) -> MemoryState:
         """The memory before the first row, with rules fixed from the first rows."""
         by_input, dim = self.memory.space == "input", self.features.n_outputs(n_features)
+        sparse_points = self.features.sparse and not self.by_specification
         points = None
         if rows is not None and self.memory.needs_data:
             points = (self.features.inputs if by_input else self.features.apply)(phi, rows)
             points = sparse.stand_ins(points) if is_sparse(points) else points
         u_dim = n_features if by_input else dim
-        return self.memory.start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
+        start = self.memory.start_csr if sparse_points else self.memory.start
+        return start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
 
 
 def grow(learner: Learner, features: Any, state: State) -> None:

@@ -10,7 +10,6 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.clock import NEVER
 from pairloom.base.csr import Rows, csr, is_sparse
 from pairloom.base.typing import Array
-from pairloom.engines.base import run_engine
 from pairloom.engines.fused import BLOCK_BYTES
 from pairloom.engines.reference import HEAVY, limited
 from pairloom.engines.sparse import center_of
@@ -143,15 +142,14 @@ class RuleLearner(Mapped):
         warm = self.warm(first) if self.rule.needs_all_rows else first
         state = self.begin(n_features, warm, lambda phi, rows: self.rule.start(dim, self.n_vectors))
         if first is not None and self.rule.needs_all_rows:
-            blocks = cut(self, state, first)
+            blocks = cut(self, state, first[self.features.growers(state.phi) :])
             self.rule.prepare(
                 state, lambda: ((self.features.dense(state.phi, b.X), self.pairs.signs(b.y), b.weight) for b in blocks)
             )
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
-        scores = run_engine(self, state, batch)
-        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
+        return self.learn(state, batch)
 
     def coef(self, state: State) -> Array:
         """The output iterate, one row per target of the pairs."""
@@ -227,14 +225,16 @@ class ByEntries:
     any_part: ClassVar[bool] = False
 
     def takes(self, model: RuleLearner, state: State, batch: Batch) -> bool:
-        """CSR rows that nothing makes dense. Centring would, and these rules, unlike pairs, see it."""
-        linear = model.features.keeps_csr and not center_of(state).size
-        return linear and model.rule.takes_csr and (is_sparse(batch.X) or state.csr)
+        """CSR points that nothing makes dense. Centring would, and these rules, unlike pairs, see it."""
+        linear = model.features.keeps_csr and not center_of(state).size and (is_sparse(batch.X) or state.csr)
+        return model.rule.takes_csr and (model.features.sparse or linear)
 
     def run(self, model: RuleLearner, state: State, batch: Batch) -> Array:
-        state.csr = True
+        features = model.features
+        state.csr = not features.sparse
         lazy = lazy_model(state, model.average != "last")
-        block = make_block(model, state, batch, Rows.of(model.features.inputs(state.phi, csr(batch.X))))
+        Z = features.rows(state.phi, batch.X) if features.sparse else Rows.of(features.inputs(state.phi, csr(batch.X)))
+        block = make_block(model, state, batch, Z)
         model.rule.run_rows(state, lazy, block)
         state.w[:] = lazy.factors[:, [SIGMA]] * lazy.w_hat
         if block.averaging:

@@ -91,6 +91,8 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
         walk.node(path, "State", scope)
     if flat.values[f"{path}.t"] != t - waiting:
         raise walk.refuse(f"{path}.t", f"must be {t - waiting}")
+    if f"{path}.phi.nodes" in flat.kinds:
+        _check_trees(walk, f"{path}.phi.nodes")
     _check_memory(walk, f"{path}.memory", t, scope)
     if f"{path}.lazy" in flat.kinds:
         columns, counts = (flat.arrays[f"{path}.lazy.{name}"] for name in ("columns", "counts"))
@@ -100,11 +102,22 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
     return scope
 
 
+def _check_trees(walk: Walk, path: str) -> None:
+    """Children come after their parent: a walk down a tree comes to an end."""
+    columns, *children = (walk.flat.arrays[f"{path}.{name}"] for name in ("columns", "yes", "no"))
+    parent = np.arange(columns.shape[1])
+    if any(((columns >= 0) & (child <= parent)).any() for child in children):
+        raise walk.refuse(path, "must have every node after its parent")
+
+
 def _check_memory(walk: Walk, path: str, t: int, scope: Scope) -> None:
     """What holds between the arrays of a memory that was taken."""
     arrays = walk.flat.arrays
-    if walk.kind(path) == "ClassMoments" and arrays[f"{path}.filled"][0] != t % scope.sizes["s"]:
-        raise walk.refuse(f"{path}.filled", f"must be {t % scope.sizes['s']}")
+    if walk.kind(path) == "ClassMoments":
+        grown = arrays.get(f"{path.removesuffix('memory')}phi.grown", np.asarray(0))
+        filled = max(0, t - int(grown)) % scope.sizes["s"]
+        if arrays[f"{path}.filled"][0] != filled:
+            raise walk.refuse(f"{path}.filled", f"must be {filled}")
     if f"{path}.seats" in walk.flat.kinds:
         owner, slot = (arrays[f"{path}.seats.{name}"] for name in ("owner", "slot"))
         if ((slot >= 0) & (owner < 0)).any():

@@ -31,15 +31,21 @@ LAYOUT: dict[str, dict[str, str]] = {
     "WhitenedState": {
         "inner": "@inner", "mean": "R D", "directions": "R D k", "cut": "R k D", "factor": "R 1",
     },
-    # Memories: S slots, in g groups of s; c strata; points by which rows are clustered have u numbers.
-    "Slots": {"points": "R S D", "labels": "f8 S", "queries": "i8 S", "mass": "f8 S", "rows": "@rows"},
+    "ForestState": {"scaler": "Scaler", "nodes": "Nodes", "grown": "i8 0:BIG"},
+    "Nodes": {
+        "columns": "i4 T N -1:d", "values": "R T N", "yes": "i4 T N 0:N", "no": "i4 T N 0:N", "missing_yes": "b1 T N",
+        "cells": "i4 T K N 0:leaves",
+    },
+    # Memories: S slots, in g groups of s; c strata. Points have p numbers (0: no dense form), those by
+    # which rows are clustered u, their centres q.
+    "Slots": {"points": "R S p", "labels": "f8 S", "queries": "i8 S", "mass": "f8 S", "rows": "@rows"},
     "MemoryState": SLOTS,
     "LatestState": {**SLOTS, "seen": "i8 g 0:BIG"},
     "HistoryState": {**SLOTS, "seen": "i8 1 0:S+1"},
     "RSxState": {**SLOTS, "seen": "i8 g 0:BIG", "total": "f8 g 0:MASS", "pointer": "i8 g s 0:s"},
     "ReservoirState": {**SLOTS, "seen": "i8 g 0:BIG", "total": "f8 g 0:MASS", "unit": "f8 g 0:MASS"},
     "StrataState": {
-        **SLOTS, "centers": "R c u", "scatter": "f8 c", "used": "i8 g 0:cap+1", "eps": "float", "tie": "float",
+        **SLOTS, "centers": "R c q", "scatter": "f8 c", "used": "i8 g 0:cap+1", "eps": "float", "tie": "float",
         "seats": "@seats", "lazy": "LazyCenters | none",
     },
     "Seats": {

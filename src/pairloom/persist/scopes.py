@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 
 from pairloom.engines.base import candidates
-from pairloom.features import FeatureMap, Growing, Identity, Nystroem, OrthogonalFourier, RandomFourier, Whitened
+from pairloom.features import (
+    FeatureMap,
+    Forest,
+    Growing,
+    Identity,
+    Nystroem,
+    OrthogonalFourier,
+    RandomFourier,
+    Whitened,
+)
 from pairloom.memory import Latest, Memory, Reservoir, RSx, Strata, WholeHistory, Window
 from pairloom.models.exact import ExactLearner
 from pairloom.models.exact_path import ExactPath
@@ -30,6 +39,7 @@ from pairloom.systems.sparse_kernel_auc import GreedyBasis
 KINDS: dict[type, str] = {
     Identity: "IdentityState", RandomFourier: "FourierState", OrthogonalFourier: "FourierState",
     Growing: "GrowingState", Nystroem: "NystroemState", Whitened: "WhitenedState",
+    Forest: "ForestState",
     Strata: "StrataState", Latest: "LatestState", Window: "LatestState", RSx: "RSxState",
     Reservoir: "ReservoirState", WholeHistory: "HistoryState",
     Moments: "MomentsState", Sketch: "SketchState", ClassMeans: "Means2", SaddlePoint: "Saddle",
@@ -49,6 +59,9 @@ def map_rule(walk: Walk, features: FeatureMap, d: int, t: int, work: str) -> Cal
     sizes: dict[str, Any] = {"d": d, "D": D, "h": D // 2}
     by_column = isinstance(getattr(getattr(features, "kernel", None), "gamma", None), tuple)
     scope = Scope(sizes, {"gamma": "R d" if by_column else "f8"}, work)
+    if isinstance(features, Forest):
+        leaves = features.max_leaves
+        sizes |= {"T": features.n_trees, "K": 1 + len(features.levels), "N": 2 * leaves - 1, "leaves": leaves}
     if isinstance(features, Whitened):
         sizes["k"] = min(features.rank, D)
         scope.rules["inner"] = map_rule(walk, features.inner, d, t, work)
@@ -80,7 +93,9 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
     averaging = one.average != "last"
     if isinstance(one, Learner):
         rules |= _memory_rules(one)
-        sizes |= {"u": d if one.memory.space == "input" else D, "l": "S", **_memory_sizes(one.memory, sizes["C"])}
+        by_input, dense = one.memory.space == "input", one.by_specification or not features.sparse
+        sizes |= {"p": D if dense else 0, "u": d if by_input else D, "q": d if by_input else D if dense else 0}
+        sizes |= {"l": "S", **_memory_sizes(one.memory, sizes["C"])}
         rules["totals"] = "f8 v 2" if one.memory.weighting == "sum" else "f8 0 2"
     else:
         rules["memory"] = KINDS.get(type(getattr(one, "rule", one)), "any")

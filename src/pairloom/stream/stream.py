@@ -211,7 +211,7 @@ class Stream:
         return ring
 
     def _check_rows(self, X: Any) -> Any:
-        rows = rows_of(X, self.model.dtype)
+        rows = rows_of(X, self.model.dtype, nan=self.model.takes_nan)
         if self.state is not None and rows.shape[1] != self.state.n_features:
             raise ValueError(f"X has {rows.shape[1]} columns, but this model knows {self.state.n_features}")
         return rows

@@ -12,7 +12,7 @@ from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.clock import NEVER
 from pairloom.base.csr import Rows, is_sparse
 from pairloom.base.typing import Array
-from pairloom.engines.base import Engine, EngineName, run_engine
+from pairloom.engines.base import Engine, EngineName
 from pairloom.engines.fused import BLOCK_BYTES
 from pairloom.engines.sparse_kernels import SIGMA
 from pairloom.engines.state import State
@@ -224,7 +224,7 @@ class StagedPairs(Mapped):
         """Learn from all rows."""
         state = self.begin(n_features, self.warm(first), lambda phi, rows: None)
         if first is not None:
-            self._learn(state, first)
+            self._learn(state, first[self.features.growers(state.phi) :])
         return state
 
     def _learn(self, state: State, batch: Batch) -> None:
@@ -238,8 +238,7 @@ class StagedPairs(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         """Only score the rows: they were learned by ``init``."""
-        scores = run_engine(self, state, batch)
-        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
+        return self.learn(state, batch)
 
     def coef(self, state: State) -> Array:
         """w, one row per target of the pairs."""
@@ -286,9 +285,10 @@ class StagedPairs(Mapped):
     def _differences(self, state: State, X: Any, X2: Any) -> Any:
         """phi(x) - phi(x') of pairs of rows; CSR rows stay CSR in linear mode, but for the specification."""
         phi = self.features
-        if not (phi.keeps_csr and is_sparse(X)):
+        if not (phi.sparse or (phi.keeps_csr and is_sparse(X))):
             return phi.apply(state.phi, X) - phi.apply(state.phi, X2)
-        D: Any = phi.inputs(state.phi, X) - phi.inputs(state.phi, X2)
+        mapped = phi.apply if phi.sparse else phi.inputs
+        D: Any = mapped(state.phi, X) - mapped(state.phi, X2)
         return D.toarray() if self.by_specification else Rows.of(D)
 
     def _settle(self, state: State) -> None:

@@ -238,7 +238,7 @@ class FPOGD(PairwiseClassifier):
     @property
     def strata_centers_(self) -> list[Array]:
         """Centres, in feature space or, with ``cluster_in="input"``, in the space of the scaled inputs."""
-        return self._per_class(self._strata.centers)
+        return self._per_class(self._strata.dense_centers())
 
     @property
     def strata_variances_(self) -> list[Array]:

@@ -1,0 +1,154 @@
+"""Trees as node arrays: grown by scikit-learn, walked by compiled loops."""
+
+from typing import Any
+
+import numpy as np
+
+from pairloom.base.compiled import compiled
+from pairloom.base.csr import is_sparse
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
+
+LEAF = -1
+"""In place of a column."""
+
+
+@node
+class Nodes:
+    """The nodes of T trees, N at most in each; a tree begins at node 0.
+
+    At a node a row goes to ``yes`` if its value in ``columns`` is at most ``values``, or is missing and
+    ``missing_yes``; otherwise to ``no``. A leaf has column -1. These are featureids, values, truenodeids, falsenodeids
+    and missing_value_tracks_true of ONNX's TreeEnsemble. ``cells`` (T, K, N): the number of a node among those of its
+    tree that are coordinates of level k.
+    """
+
+    columns: Array
+    values: Rounded
+    yes: Array
+    no: Array
+    missing_yes: Array
+    cells: Array
+
+    @classmethod
+    def stumps(cls, n_trees: int, n_levels: int, max_leaves: int) -> "Nodes":
+        """Trees of one leaf."""
+        shape = (n_trees, 2 * max_leaves - 1)
+        return cls(
+            np.full(shape, LEAF, np.int32), np.zeros(shape), np.zeros(shape, np.int32), np.zeros(shape, np.int32),
+            np.zeros(shape, bool), np.zeros((n_trees, n_levels, shape[1]), np.int32),
+        )  # fmt: skip
+
+    def plant(self, k: int, tree: Any, levels: Array) -> None:
+        """Tree k becomes ``tree``, one of scikit-learn's."""
+        n = tree.node_count
+        self.columns[k, n:] = LEAF
+        self.columns[k, :n] = np.where(tree.children_left < 0, LEAF, tree.feature)
+        self.values[k, :n] = tree.threshold
+        self.yes[k, :n], self.no[k, :n] = tree.children_left, tree.children_right
+        self.missing_yes[k, :n] = tree.missing_go_to_left
+        number_nodes(self.columns[k], self.yes[k], self.no[k], levels, self.cells[k])
+
+    def walk(self, X: Any, levels: Array, first: int = 0, last: int | None = None) -> Array:
+        """The cell of each row at each level of the trees from ``first`` to ``last``: (rows, trees, levels)."""
+        trees = slice(first, last)
+        out = np.empty((X.shape[0], len(self.columns[trees]), self.cells.shape[1]), np.int32)
+        arrays = (self.columns, self.values, self.yes, self.no, self.missing_yes, self.cells)
+        nodes: Any = [array[trees] for array in arrays]
+        if is_sparse(X):
+            rows = X.tocsr()
+            walk_csr(rows.data, rows.indices, rows.indptr, X.shape[1], *nodes, levels, out)
+        else:
+            walk(X, *nodes, levels, out)
+        return out
+
+
+def grow_tree(rows: Any, labels: Array | None, weight: Array | None, least: int, rng: np.random.Generator) -> Any:
+    """An extremely randomised tree with at least ``least`` rows in a leaf; without labels, one that chance grows.
+
+    With labels the best of sqrt(d) random splits of random columns is taken: by classes if these are whole numbers,
+    else by squared error. Without, one random split of one random column, as in scikit-learn's RandomTreesEmbedding.
+    """
+    from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+
+    seed = int(rng.integers(2**31))
+    if labels is None:
+        noise, weight = rng.random(rows.shape[0]), None
+        return ExtraTreeRegressor(max_features=1, min_samples_leaf=least, random_state=seed).fit(rows, noise).tree_
+    kind = ExtraTreeClassifier if labels.dtype.kind == "i" else ExtraTreeRegressor
+    return kind(max_features="sqrt", min_samples_leaf=least, random_state=seed).fit(rows, labels, weight).tree_
+
+
+@compiled
+def number_nodes(columns: Array, yes: Array, no: Array, levels: Array, cells: Array) -> None:
+    """Number the coordinates of a tree: at each of ``levels`` its nodes, and the leaves above; then all leaves.
+
+    Parents come before their children.
+    """
+    depth = np.zeros(columns.shape[0], np.int64)
+    reached = np.zeros(columns.shape[0], np.bool_)
+    reached[0] = True
+    used = np.zeros(cells.shape[0], np.int64)
+    last = cells.shape[0] - 1
+    for at in range(columns.shape[0]):
+        if not reached[at]:
+            continue
+        leaf = columns[at] < 0
+        if not leaf:
+            for child in (yes[at], no[at]):
+                depth[child] = depth[at] + 1
+                reached[child] = True
+        for k in range(last + 1):
+            if (k == last and leaf) or (k < last and (depth[at] == levels[k] or (leaf and depth[at] < levels[k]))):
+                cells[k, at] = used[k]
+                used[k] += 1
+
+
+@compiled
+def descend(
+    x: Array, columns: Array, values: Array, yes: Array, no: Array, missing_yes: Array, cells: Array,
+    levels: Array, out: Array,
+) -> None:  # fmt: skip
+    """The cells of one row in one tree."""
+    at, depth, k, last = 0, 0, 0, cells.shape[0] - 1
+    column = columns[0]
+    while True:
+        while k < last and levels[k] == depth:
+            out[k] = cells[k, at]
+            k += 1
+        if column < 0:
+            break
+        value = x[column]
+        goes = missing_yes[at] if np.isnan(value) else value <= values[at]
+        at = yes[at] if goes else no[at]
+        column = columns[at]
+        depth += 1
+    for j in range(k, last + 1):
+        out[j] = cells[j, at]
+
+
+@compiled
+def walk(
+    X: Array, columns: Array, values: Array, yes: Array, no: Array, missing_yes: Array, cells: Array,
+    levels: Array, out: Array,
+) -> None:  # fmt: skip
+    """Tree by tree over the rows, so that a tree stays in the cache."""
+    for t in range(columns.shape[0]):
+        for i in range(X.shape[0]):
+            descend(X[i], columns[t], values[t], yes[t], no[t], missing_yes[t], cells[t], levels, out[i, t])
+
+
+@compiled
+def walk_csr(
+    data: Array, indices: Array, indptr: Array, d: int, columns: Array, values: Array, yes: Array, no: Array,
+    missing_yes: Array, cells: Array, levels: Array, out: Array,
+) -> None:  # fmt: skip
+    """``walk`` for CSR rows."""
+    x = np.zeros(d, data.dtype)
+    for i in range(out.shape[0]):
+        for e in range(indptr[i], indptr[i + 1]):
+            x[indices[e]] = data[e]
+        for t in range(columns.shape[0]):
+            descend(x, columns[t], values[t], yes[t], no[t], missing_yes[t], cells[t], levels, out[i, t])
+        for e in range(indptr[i], indptr[i + 1]):
+            x[indices[e]] = 0.0
