@@ -103,10 +103,10 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
 
 
 def _check_trees(walk: Walk, path: str) -> None:
-    """Children come after their parent: a walk down a tree comes to an end."""
-    columns, *children = (walk.flat.arrays[f"{path}.{name}"] for name in ("columns", "yes", "no"))
-    parent = np.arange(columns.shape[1])
-    if any(((columns >= 0) & (child <= parent)).any() for child in children):
+    """Children come after their parent, and a leaf is its own child: a walk down a tree comes to an end."""
+    yes, no = (walk.flat.arrays[f"{path}.{name}"] for name in ("yes", "no"))
+    here = np.arange(yes.shape[1])
+    if not (((yes == here) & (no == here)) | ((yes > here) & (no > here))).all():
         raise walk.refuse(path, "must have every node after its parent")
 
 

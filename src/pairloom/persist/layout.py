@@ -33,7 +33,7 @@ LAYOUT: dict[str, dict[str, str]] = {
     },
     "ForestState": {"scaler": "Scaler", "nodes": "Nodes", "grown": "i8 0:BIG"},
     "Nodes": {
-        "columns": "i4 T N -1:d", "values": "R T N", "yes": "i4 T N 0:N", "no": "i4 T N 0:N", "missing_yes": "b1 T N",
+        "columns": "i4 T N 0:d", "values": "R T N", "yes": "i4 T N 0:N", "no": "i4 T N 0:N", "missing_yes": "b1 T N",
         "cells": "i4 T K N 0:leaves",
     },
     # Memories: S slots, in g groups of s; c strata. Points have p numbers (0: no dense form), those by
