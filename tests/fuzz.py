@@ -27,7 +27,7 @@ MAPS = (
     pl.Whitened(pl.RandomFourier(6), 2), pl.Growing(8, block=4),
 )  # fmt: skip
 LOSSES = (pl.Square(), pl.Hinge(), pl.SquaredHinge(), pl.Logistic())
-STEPS = (pl.Constant(0.1), pl.Constant(100.0), pl.Sqrt(1.0), pl.Polynomial(0.5))
+STEPS = (pl.Constant(0.1), pl.Constant(100.0), pl.Sqrt(1.0), pl.Polynomial(0.5), pl.AdaGrad(0.1))
 PENALTIES = (pl.L2(), pl.L2(0.001, "proximal"), pl.ElasticNet(0.01, 0.01), pl.Ball(0.5))
 
 

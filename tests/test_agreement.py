@@ -9,6 +9,7 @@ import pytest
 
 from pairloom import (
     L2,
+    AdaGrad,
     Ball,
     Cauchy,
     ClassDifference,
@@ -97,7 +98,7 @@ OPTIONS = {
     "pairs": ["opposite", "opposite", "opposite", "three classes", "order", *DIFFERENCES],
     "weights": ["none", "none", "fractions", "counts"],
     "groups": [None, None, None, 3],
-    "schedule": [Constant, Sqrt, Polynomial, partial(Horizon, horizon=100), PassiveAggressive],
+    "schedule": [Constant, Sqrt, Polynomial, partial(Horizon, horizon=100), PassiveAggressive, AdaGrad],
     "eta": [0.02, 0.2],
     "penalty": [L2(), L2(1e-3), L2(0.5), L2(0.5, "proximal"), ElasticNet(1e-3, l1=0.05), Ball(0.3)],
     "average": ["last", "mean", "poly"],
@@ -172,6 +173,12 @@ def close(a, b, tol):
     return np.abs(a - b).max(initial=0) <= tol * max(1.0, np.abs(b).max(initial=0))
 
 
+def close_squares(ours, truth, tol):
+    if truth.squares is None:
+        return ours.squares is None
+    return close(np.sqrt(ours.squares), np.sqrt(truth.squares), tol)
+
+
 def assert_agree(config, dtype, n=180):
     X, y = make_stream(config["stream"], n, 5, seed=7)
     groups = None if config["groups"] is None else np.arange(n) // 7 % config["groups"]
@@ -189,6 +196,7 @@ def assert_agree(config, dtype, n=180):
     np.testing.assert_array_equal(ours.tally[[STEPS, N_PAIRS, SKIPPED]], truth.tally[[STEPS, N_PAIRS, SKIPPED]])
     assert close(ours.w, truth.w, tol)
     assert close(ours.w_bar if config["average"] != "last" else ours.w, stream_output(config, truth), tol)
+    assert close_squares(ours, truth, tol)
     assert close(ours.memory.slots.points, truth.memory.slots.points, tol)
     assert close(our_stream.recent()[0], true_stream.recent()[0], tol)
     assert ours.tally[LOSS] == pytest.approx(truth.tally[LOSS], rel=tol)
@@ -209,6 +217,7 @@ def test_the_covering_array_covers():
     assert {c["representative"] for c in COVERING if c["loss"] == "hinge"} == {"fifo", "reservoir", "centroid"}
     swept = {c["memory"] for c in COVERING if c["schedule"] is PassiveAggressive}
     assert swept == {"strata", *MEMORIES}
+    assert {c["memory"] for c in COVERING if c["schedule"] is AdaGrad} == {"strata", *MEMORIES}
     assert 50 <= len(COVERING) <= 250
 
 

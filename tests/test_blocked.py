@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import L2, Grid, PassiveAggressive, StabilityWarning, Stream
+from pairloom import L2, AdaGrad, Grid, PassiveAggressive, StabilityWarning, Stream
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, WORST
 from pairloom.losses import LOSSES
 from pairloom.memory.strata import StrataState
@@ -36,7 +36,11 @@ GRID_OPTIONS = {
 
 
 def fits(config):
-    if not valid(config) or config["schedule"] is PassiveAggressive or make_memory(config).weighting == "sum":
+    if (
+        not valid(config)
+        or config["schedule"] in (PassiveAggressive, AdaGrad)
+        or make_memory(config).weighting == "sum"
+    ):
         return False
     return config["eta"] * config["penalty"].alpha < 1
 

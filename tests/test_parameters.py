@@ -35,6 +35,7 @@ def test_every_parameter_refuses_what_makes_no_sense_and_nothing_changes(form):
     [
         (SOLAM(schedule="horizon"), "schedule must be one of 'constant', 'sqrt', 'poly'; got 'horizon'"),
         (SPAM(schedule="horizon"), "schedule must be one of"),
+        (SOLAM(schedule="adagrad"), "schedule must be one of 'constant', 'sqrt', 'poly'; got 'adagrad'"),
         (KOIL(plus_plus="banana"), "plus_plus must be True or False; got 'banana'"),
         (AllPairs(eta="x"), "eta must be a number above 0; got 'x'"),
         (OGD(horizon=0), "horizon, if not None, must be a whole number of at least 1; got 0"),

@@ -103,6 +103,7 @@ def compare(our_stream, true_stream, tol, average):
     assert ours.tally[LOSS] == pytest.approx(truth.tally[LOSS], rel=tol)
     assert dense.close(ours.w, truth.w, tol)
     assert average == "last" or dense.close(ours.w_bar, truth.w_bar, tol)
+    assert dense.close_squares(ours, truth, tol)
     assert dense.close(ours.memory.slots.points, truth.memory.slots.points, tol)
     assert dense.close(our_stream.recent()[0], true_stream.recent()[0], tol)
     if isinstance(ours.memory, StrataState):

@@ -21,7 +21,7 @@ from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
 from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
 from pairloom.pairs import ClassDifference, Difference, OppositeClass, Order
-from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
+from pairloom.steps import L2, AdaGrad, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
 from pairloom.stream import StabilityWarning, Stream
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ __version__ = "0.1.0"
 __all__ = [
     "L2",
     "AUCClassifier",
+    "AdaGrad",
     "Ball",
     "Cauchy",
     "Checkpointer",

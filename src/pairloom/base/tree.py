@@ -6,6 +6,7 @@ All that learning changes is in such a tree. What can be done with any state is 
 A field says what it is. ``Rounded``: an array with as many digits as the model's dtype has; all others are exact.
 ``field(metadata=DERIVED)``: made from the rest when it is asked for, and no part of the state; None until then.
 ``field(metadata=SHARED)``: never written into, so that a copy need not copy it.
+``field(default=None, metadata=OPTIONAL)``: left out of the flat tree while it is None, as in files that know no better.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +24,7 @@ ROUNDED = "rounded"
 Rounded = Annotated[Array, ROUNDED]
 """An array whose numbers have the digits of the model's dtype. One of no dimension is a number, and exact."""
 
-DERIVED, SHARED = {"derived": True}, {"shared": True}
+DERIVED, SHARED, OPTIONAL = {"derived": True}, {"shared": True}, {"optional": True}
 
 NODES: dict[str, type] = {}
 """The classes of which states are made, by name."""
@@ -53,6 +54,10 @@ class Flat:
     arrays: dict[str, Array]
     values: dict[str, Plain]
     kinds: dict[str, str]
+
+    def __contains__(self, path: str) -> bool:
+        """Whether anything is there."""
+        return path in self.arrays or path in self.values or path in self.kinds
 
 
 def flatten(tree: Any) -> Flat:
@@ -161,7 +166,8 @@ def _branches(tree: Any, path: str) -> tuple[str, dict[str, Any]]:
     """What a branch is, and its parts by name."""
     if is_dataclass(tree):
         tree = tree.canonical() if hasattr(tree, "canonical") else tree
-        return type(tree).__name__, {f.name: getattr(tree, f.name) for f in _own(tree)}
+        own = [f for f in _own(tree) if not f.metadata.get("optional") or getattr(tree, f.name) is not None]
+        return type(tree).__name__, {f.name: getattr(tree, f.name) for f in own}
     if isinstance(tree, list | tuple) or (isinstance(tree, np.ndarray) and tree.ndim == 1):
         items = tree.tolist() if isinstance(tree, np.ndarray) else tree
         kind = "objects" if isinstance(tree, np.ndarray) else type(tree).__name__
@@ -201,7 +207,9 @@ def _unflatten(flat: Flat, path: str, nodes: dict[str, type]) -> Any:
         return _generator(rest[0], part)
     if kind not in nodes:
         raise ValueError(f"{path or 'the state'} is a {kind}, which is not known here")
-    return nodes[kind](**{f.name: part(f.name) for f in _own(nodes[kind])})
+    dot = f"{path}." if path else ""
+    own = [f.name for f in _own(nodes[kind]) if not f.metadata.get("optional") or dot + f.name in flat]
+    return nodes[kind](**{name: part(name) for name in own})
 
 
 def _generator(name: str, part: Any) -> np.random.Generator:

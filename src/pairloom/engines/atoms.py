@@ -11,8 +11,8 @@ import numpy as np
 from pairloom.base.batch import Batch
 from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
-from pairloom.engines.fused import find_partners, write_slot
 from pairloom.engines.lanes import SideBySide
+from pairloom.engines.pair_kernels import find_partners, write_slot
 from pairloom.memory import Plan, Slots
 from pairloom.pairs import pair_offset, pair_sign
 

@@ -89,7 +89,7 @@ def check_engine(model: Engined) -> None:
 def refuse_uncompiled(parts: Any) -> None:
     """Raise ValueError if any of a dataclass of parts is one that compiled engines do not know."""
     for f in fields(parts):
-        part = getattr(parts, f.name, None)
+        part: Any = getattr(parts, f.name, None)
         if not getattr(part, "is_compiled", True):
             raise ValueError(
                 f"{f.name}={part!r} has no compiled form: use engine='reference', which takes any part"
@@ -97,6 +97,11 @@ def refuse_uncompiled(parts: Any) -> None:
             )
         if f.name == "rule":
             refuse_uncompiled(part)
+        if f.name == "penalty" and parts.step.per_coordinate and part.numbers is None:
+            raise ValueError(
+                f"penalty={part!r} has no compiled form for steps per coordinate: use engine='reference', which takes "
+                "any part, or give it one (Penalty.numbers)"
+            )
 
 
 def works_in(model: Any) -> str:

@@ -7,14 +7,16 @@ the bit.
 import numpy as np
 
 from pairloom.base.batch import Batch
-from pairloom.base.compiled import add_rows, compiled, dot, dots, move
+from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.typing import Array
 from pairloom.engines.base import Parts
+from pairloom.engines.coordinates import Adaptive, adaptive_steps, differences, step_coordinates
+from pairloom.engines.pair_kernels import combine, find_partners, pair_losses, write_slot
 from pairloom.engines.reference import FAR, HEAVY, LONGEST, PARTS, STABLE
 from pairloom.engines.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST, State
-from pairloom.losses import loss_slope, loss_value, with_loss
+from pairloom.losses import with_loss
 from pairloom.memory import Plan
-from pairloom.pairs import pair_offset, pair_sign
+from pairloom.pairs import pair_sign
 from pairloom.steps import averaging_rate, constant
 
 SKIP, SPLIT = 0.0, -2.0
@@ -64,6 +66,7 @@ def learn_block(learner: Parts, state: State, Z: Array, batch: Batch, plan: Plan
         learner.step.sequential, pairs.code, pairs.targets, memory.weighting != "history", memory.joint,
         gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
         state.w, state.w_bar, slots.points, slots.labels, slots.queries, slots.mass, state.tally, scores,
+        adaptive_steps(learner, state.squares),
     )  # fmt: skip
     state.t += n
     return scores
@@ -101,8 +104,12 @@ def learn(
     loss: int, smooth: bool, sequential: bool, pairs: int, models: Array, by_class: bool, joint: bool,
     gain: Array, start: Array, slot: Array, blend: Array, new_mass: Array,
     w: Array, w_bar: Array, points: Array, labels: Array, queries: Array, mass: Array, tally: Array, scores: Array,
+    adaptive: Adaptive | None,
 ) -> None:  # fmt: skip
-    """``reference.step`` over the rows of a block, with the memory's events already planned."""
+    """``reference.step`` over the rows of a block, with the memory's events already planned.
+
+    ``adaptive`` is None but for steps per coordinate: what is asked about it is settled when the loop is compiled.
+    """
     partners = np.empty(mass.shape[0], np.int64)
     p, q = np.empty(mass.shape[0]), np.empty(mass.shape[0])
     v = np.empty_like(w[0])
@@ -114,7 +121,13 @@ def learn(
             count = find_partners(
                 pairs, models[k], by_class, joint, gain[i, k], y[i], query[i], labels, queries, mass, partners, p
             )  # fmt: skip
-            if count >= 0 and sequential:
+            if adaptive is not None:
+                if count >= 0:
+                    adapt(
+                        w[k], s, v, z, y[i], weight[i], k, adaptive, bound, loss, pairs, models[k],
+                        points, labels, partners[:count], p, q, tally,
+                    )  # fmt: skip
+            elif count >= 0 and sequential:
                 sweep(
                     w[k], z, y[i], weight[i], steps[:, i], bound, pairs, models[k],
                     points, labels, partners[:count], p, tally,
@@ -128,45 +141,6 @@ def learn(
                 move(w_bar[k], w[k], rho[i])
         for e in range(start[i], start[i + 1]):
             write_slot(slot[e], z, y[i], query[i], blend[e], new_mass[e], points, labels, queries, mass)
-
-
-@compiled
-def write_slot(
-    j: int, z: Array, y: float, query: int, blend: float, new_mass: float,
-    points: Array, labels: Array, queries: Array, mass: Array,
-) -> None:  # fmt: skip
-    """``Slots.write``."""
-    if blend == 1:
-        points[j] = z
-    elif blend > 0:
-        move(points[j], z, blend)
-    if blend > 0:
-        labels[j] = y
-        queries[j] = query
-    mass[j] = new_mass
-
-
-@compiled
-def find_partners(
-    pairs: int, model: float, by_class: bool, joint: bool, gain: float, y: float, query: int,
-    labels: Array, queries: Array, mass: Array, partners: Array, p: Array,
-) -> int:  # fmt: skip
-    """``reference.paired``: fills partners and p; -1 where there is nothing to learn from."""
-    count, paired, everything = 0, 0.0, 0.0
-    for j in range(mass.shape[0]):
-        if mass[j] > 0:
-            everything += mass[j]
-            if pair_sign(pairs, y, labels[j], model) != 0 and queries[j] == query:
-                partners[count] = j
-                p[count] = mass[j]
-                paired += mass[j]
-                count += 1
-    total = paired if by_class else everything
-    if total == 0 or (count == 0 and not joint):
-        return -1
-    for k in range(count):
-        p[k] = gain * (p[k] / total)
-    return count
 
 
 @compiled
@@ -234,6 +208,26 @@ def sweep(
 
 
 @compiled
+def adapt(
+    w: Array, s: float, v: Array, z: Array, y: float, weight: float, k: int, adaptive: Adaptive, bound: float,
+    loss: int, pairs: int, model: float,
+    points: Array, labels: Array, partners: Array, p: Array, q: Array, tally: Array,
+) -> None:  # fmt: skip
+    """``reference.adapt``."""
+    g = pair_losses(loss, pairs, model, y, s, w, points, labels, partners, p, q)
+    differences(v, z, points, partners, q)
+    times = min(weight, HEAVY)
+    if not is_safe(1.0, g + times * times * dot(v, v)):
+        tally[SKIPPED] += 1
+        return
+    step_coordinates(w, v, times, k, adaptive)
+    limit(w, 0.0, bound)
+    tally[STEPS] += weight
+    tally[PAIRS] += partners.shape[0]
+    tally[LOSS] += weight * g
+
+
+@compiled
 def aggressive_step(gap: float, squared_norm: float, longest: float, tally: Array) -> float:
     """tau of one pair; 0 if it has no loss or cannot move w, or if the step overflows."""
     if gap <= 0 or squared_norm == 0:
@@ -277,35 +271,6 @@ def guard(rate: float, curvature: float, size: float, tally: Array) -> float:
         tally[CUT] += 1
         return rate / (instability - 1.0)
     return rate
-
-
-@compiled
-def pair_losses(
-    loss: int, pairs: int, model: float, y: float, s: float,
-    w: Array, points: Array, labels: Array, partners: Array, p: Array, q: Array,
-) -> float:  # fmt: skip
-    """g = sum_j p_j l(m_j); fills q_j = -p_j a_j l'(m_j)."""
-    dots(w, points, partners, q)
-    g = 0.0
-    for k in range(partners.shape[0]):
-        label = labels[partners[k]]
-        a = pair_sign(pairs, y, label, model)
-        margin = a * (s - q[k]) + pair_offset(pairs, y, label, model)
-        g += p[k] * loss_value(loss, margin)
-        q[k] = -p[k] * a * loss_slope(loss, margin)
-    return g
-
-
-@compiled
-def combine(v: Array, z: Array, points: Array, partners: Array, q: Array) -> None:
-    """v <- sum_k q_k (B_k - z)."""
-    psi = 0.0
-    for k in range(partners.shape[0]):
-        psi -= q[k]
-    psi = v.dtype.type(psi)
-    for c in range(v.shape[0]):
-        v[c] = psi * z[c]
-    add_rows(v, points, partners, q)
 
 
 @compiled

@@ -4,7 +4,7 @@
     delta_j = <w, z> - <w, B_j>,  m_j = a_j delta_j + b_j,  p_j = mass_j / total     for the partners j of y_t
     g = sum_j p_j l(m_j)
     v = sum_j p_j a_j l'(m_j) (z - B_j)
-    w <- keep w - rate v, then the penalty's threshold and ball (``sweep``: pair by pair)
+    w <- keep w - rate v, then the penalty's threshold and ball (``sweep``: pair by pair; ``adapt``: by coordinates)
     the memory takes in (z, y_t)
 
 Every other engine is tested against this one. Do not make it fast.
@@ -22,6 +22,7 @@ from pairloom.engines.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST
 from pairloom.memory import Example, Memory, Slots
 from pairloom.pairs import Pairs
 from pairloom.steps import averaging_rate
+from pairloom.steps.adagrad import SMALL
 
 STABLE = 2.0
 """A step of a smooth loss raises the very loss it descends when rate * curvature passes 2."""
@@ -82,7 +83,8 @@ def learn_pairs(learner: Parts, state: State, k: int, example: Example) -> None:
         return
     if learner.memory.weighting == "sum":
         p = p * state.totals[k, int(example.y != model)]
-    (sweep if learner.step.sequential else descend)(learner, state, k, example, partners, p)
+    learn = sweep if learner.step.sequential else adapt if learner.step.per_coordinate else descend
+    learn(learner, state, k, example, partners, p)
 
 
 def descend(learner: Parts, state: State, k: int, example: Example, partners: Array, weights: Array) -> None:
@@ -131,6 +133,27 @@ def sweep(learner: Parts, state: State, k: int, example: Example, partners: Arra
         else:
             state.tally[SKIPPED] += 1
     state.w[k] = limited(w, threshold, learner.penalty.bound)
+    state.tally[STEPS] += example.weight
+    state.tally[PAIRS] += len(partners)
+    state.tally[LOSS] += example.weight * g
+
+
+def adapt(learner: Parts, state: State, k: int, example: Example, partners: Array, weights: Array) -> None:
+    """A step of model k with a length for each coordinate that the newest example's gradient has."""
+    assert state.squares is not None
+    g, q = slopes(learner, state.memory.slots, state.w[k], k, example, partners, weights)
+    # Differences first: where all points agree with z there is no gradient, not even a rounding error.
+    v = min(example.weight, HEAVY) * (q @ (example.z - state.memory.slots.points[partners]))
+    if not is_safe(1.0, g + float(v @ v)):
+        state.tally[SKIPPED] += 1
+        return
+    c = np.flatnonzero(v * v > SMALL)
+    w, squares = state.w[k].copy(), state.squares[k]
+    squares[c] += v[c] * v[c]
+    keep, rate, threshold = learner.penalty.at(learner.step.lengths(squares[c]))
+    u = np.maximum(0.0, keep) * w[c] - rate * v[c]
+    w[c] = np.sign(u) * np.maximum(0.0, np.abs(u) - threshold)
+    state.w[k] = limited(w, 0.0, learner.penalty.bound)
     state.tally[STEPS] += example.weight
     state.tally[PAIRS] += len(partners)
     state.tally[LOSS] += example.weight * g
@@ -188,10 +211,17 @@ def gradient(
     learner: Parts, slots: Slots, w: Array, k: int, example: Example, partners: Array, p: Array
 ) -> tuple[float, Array]:
     """Loss g and gradient v of an example against its partners."""
+    g, q = slopes(learner, slots, w, k, example, partners, p)
+    return g, q.sum() * example.z - q @ slots.points[partners]
+
+
+def slopes(
+    learner: Parts, slots: Slots, w: Array, k: int, example: Example, partners: Array, p: Array
+) -> tuple[float, Array]:
+    """Loss g of an example against its partners, and q_j = p_j a_j l'(m_j)."""
     B, labels = slots.points[partners], slots.labels[partners]
     model = learner.pairs.targets[k]
     a = learner.pairs.sign(example.y, labels, model)
     margin = a * (w @ example.z - B @ w) + learner.pairs.offset(example.y, labels, model)
     g = float(p @ learner.pair_loss.value(margin))
-    q = p * a * learner.pair_loss.derivative(margin)
-    return g, q.sum() * example.z - q @ B
+    return g, p * a * learner.pair_loss.derivative(margin)

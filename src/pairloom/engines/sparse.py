@@ -8,7 +8,8 @@ depends, to the bit, on how rows are cut into calls.
 
 Cost: O((partners + strata) nnz) per example, with nnz stored entries per row and per point (a centroid has those of all
 its members); O(d) for each model, and for each slot and stratum that changed, per call; 8 (strata + 2 models) d bytes
-besides the state's own. O(d) for every step of a penalty with l1, and of centres with ``centroid_step=1``.
+besides the state's own, and 8 models d more for steps per coordinate. O(d) for every step of a penalty with l1, unless
+steps are per coordinate, and of centres with ``centroid_step=1``.
 """
 
 from typing import Any
@@ -21,7 +22,9 @@ from pairloom.base.csr import Rows, csr, is_sparse
 from pairloom.base.typing import Array
 from pairloom.engines import fused
 from pairloom.engines.base import Parts
-from pairloom.engines.sparse_kernels import MU, NU, SIGMA, SQUARE, A, B, learn_rows
+from pairloom.engines.coordinates import adaptive_steps
+from pairloom.engines.sparse_kernels import MU, NU, SIGMA, SQUARE, A, B
+from pairloom.engines.sparse_loops import learn_rows
 from pairloom.engines.sparse_points import score_rows, write_points
 from pairloom.engines.state import LazyModel, State
 from pairloom.features import FeatureMap
@@ -117,7 +120,7 @@ def learn_block(learner: Parts, state: State, Z: Rows, batch: Batch, plan: Plan,
         fused.gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
         offset_of(learner.features, state),
         lazy.w_hat, lazy.u_hat, lazy.factors, lazy.columns, lazy.values, lazy.counts, lazy.stale,
-        slots.labels, slots.queries, slots.mass, state.tally, scores,
+        slots.labels, slots.queries, slots.mass, state.tally, scores, adaptive_steps(learner, lazy.squares),
     )  # fmt: skip
     state.t += len(batch)
 
@@ -141,6 +144,7 @@ def lazy_model(learner: Parts, state: State) -> LazyModel:
         model = LazyModel(
             w, u, factors, np.zeros(shape, np.int32), np.zeros(shape, slots.points.dtype),
             np.zeros(shape[0], np.int64), np.zeros(shape[0], bool),
+            None if state.squares is None else state.squares.astype(float),
         )  # fmt: skip
         for j, row, columns in zip(np.flatnonzero(slots.mass > 0), full, entries, strict=True):
             model.counts[j] = len(columns)
@@ -173,6 +177,8 @@ def settle(learner: Parts, state: State) -> None:
         state.w[:] = f[:, [SIGMA]] * lazy.w_hat
         if learner.average != "last":
             state.w_bar[:] = f[:, [A]] * lazy.w_hat + f[:, [B]] * lazy.u_hat
+        if state.squares is not None:
+            state.squares[:] = lazy.squares
         if not learner.features.sparse:
             write_points(
                 state.memory.slots.points, center_of(state), lazy.columns, lazy.values, lazy.counts, lazy.stale

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.base.tree import SHARED, Rounded, node
+from pairloom.base.tree import OPTIONAL, SHARED, Rounded, node
 from pairloom.base.typing import Array
 
 STEPS, PAIRS, LOSS, WORST, CUT, SKIPPED, LONG = range(7)
@@ -18,8 +18,9 @@ class LazyModel:
     """w = sigma w_hat and w_bar = a w_hat + b u_hat of each vector, ``factors`` being (sigma, a, b, ...) of each.
 
     The points of the slots are lists of their entries: ``columns`` and ``values`` (slots, room), ``counts`` in use.
-    ``stale``: slots whose dense points are out of date. It is what the engine for CSR rows keeps between calls, so that
-    the cuts between them do not show in the bits; the arrays of ``State`` are written from it at the end of each.
+    ``stale``: slots whose dense points are out of date. ``squares``: as in ``State``, in float64. It is what the engine
+    for CSR rows keeps between calls, so that the cuts between them do not show in the bits; the arrays of ``State`` are
+    written from it at the end of each.
     """
 
     w_hat: Array
@@ -29,6 +30,7 @@ class LazyModel:
     values: Rounded
     counts: Array
     stale: Array
+    squares: Array | None = field(default=None, metadata=OPTIONAL)
 
 
 @node
@@ -39,6 +41,7 @@ class State:
     (targets, 2): weight of the rows so far that are not, and that are, of the class of each target; empty unless the
     weights of pairs are sums. ``csr``: whether CSR rows have come that no map makes dense;
     all rows after them go the same way. ``lazy``: the weights and points in the form that these rows need.
+    ``squares``: sums of squared gradients, one for each weight, where steps are per coordinate.
     """
 
     phi: Any = field(metadata=SHARED)
@@ -51,3 +54,4 @@ class State:
     totals: Array = field(default_factory=lambda: np.zeros((0, 2)))
     csr: bool = False
     lazy: LazyModel | None = None
+    squares: Rounded | None = field(default=None, metadata=OPTIONAL)

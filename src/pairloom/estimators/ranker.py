@@ -33,6 +33,8 @@ class PairwiseRanker(PairwiseEstimator):
     n_components : number of random Fourier features D, rounded up to even.
     loss : "squared_hinge", "hinge", "square" or "logistic" (with a longer step, about eta=2).
     eta : step size.
+    schedule : "constant", "sqrt" (eta / sqrt(t)), "poly" (eta t^-0.75) or "adagrad" (a step for each coordinate, see
+        :class:`~pairloom.AdaGrad`).
     alpha : L2 penalty.
     memory : B_t: any memory that mixes the labels. None is Window(64), the newest 64 examples: right for queries, whose
         rows come together, and for a shuffled stream. For long runs of like labels take Reservoir(64, by="joint").
@@ -51,7 +53,8 @@ class PairwiseRanker(PairwiseEstimator):
 
     Cost
     ----
-    d D + 4 S D flops per example for S = 64 partners; S D + d D / 2 numbers, however long the stream.
+    d D + 4 S D flops per example for S = 64 partners; S D + d D / 2 numbers, however long the
+    stream; D more with ``schedule="adagrad"``.
 
     References
     ----------
@@ -76,6 +79,7 @@ class PairwiseRanker(PairwiseEstimator):
         n_components: int = 512,
         loss: str = "squared_hinge",
         eta: float = 0.25,
+        schedule: str = "constant",
         alpha: float = 1e-6,
         memory: Memory | None = None,
         average: Average = "poly",
@@ -90,6 +94,7 @@ class PairwiseRanker(PairwiseEstimator):
         self.n_components = n_components
         self.loss = loss
         self.eta = eta
+        self.schedule = schedule
         self.alpha = alpha
         self.memory = memory
         self.average = average

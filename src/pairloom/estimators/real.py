@@ -2,7 +2,7 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -26,7 +26,7 @@ from pairloom.memory import Memory, Window, chosen_memory
 from pairloom.metrics.concordance import concordance
 from pairloom.models.learner import Learner
 from pairloom.pairs import Pairs, query_code, query_codes
-from pairloom.steps import L2, Average, Constant
+from pairloom.steps import L2, Average, schedule_named
 from pairloom.stream import ArrivalScores, Stream
 
 Gamma = float | Sequence[float] | Literal["paper", "median"]
@@ -44,6 +44,7 @@ class PairwiseEstimator(StreamEstimator):
     gamma: Gamma
     n_components: int
     eta: float
+    schedule: str
     alpha: float
     memory: Memory | None
     average: Average
@@ -52,6 +53,8 @@ class PairwiseEstimator(StreamEstimator):
     features: FeatureMap | None
 
     largest_label: ClassVar[float] = np.inf
+    added: ClassVar[Mapping[str, Any]] = {"schedule": "constant"}
+    """Parameters that files of the first version do not have, and what they were."""
 
     @abstractmethod
     def _pairs_and_loss(self) -> tuple[Pairs, Loss]:
@@ -180,7 +183,7 @@ class PairwiseEstimator(StreamEstimator):
             pairs=pairs,
             loss=loss,
             memory=chosen_memory(self.memory, Window()),
-            step=Constant(self.eta),
+            step=schedule_named(self.schedule, self.eta),
             penalty=L2(self.alpha, "proximal"),
             average=self.average,
             dtype=self.dtype,

@@ -33,6 +33,8 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
     gamma : kernel width: a number, one per column, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
     n_components : number of random Fourier features D, rounded up to even.
     eta : step size.
+    schedule : "constant", "sqrt" (eta / sqrt(t)), "poly" (eta t^-0.75) or "adagrad" (a step for each coordinate, see
+        :class:`~pairloom.AdaGrad`; then the scale of y does matter: eta is in its units).
     alpha : L2 penalty.
     memory : B_t: any memory that mixes the labels. None is Window(64), the newest 64 examples: right for groups, whose
         rows come together, and for a shuffled stream. For long runs of like labels take Reservoir(64, by="joint").
@@ -51,7 +53,8 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
 
     Cost
     ----
-    d D + 4 S D flops per example for S = 64 partners; S D + d D / 2 numbers, however long the stream.
+    d D + 4 S D flops per example for S = 64 partners; S D + d D / 2 numbers, however long the
+    stream; D more with ``schedule="adagrad"``.
 
     References
     ----------
@@ -75,6 +78,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
         gamma: Gamma = "median",
         n_components: int = 512,
         eta: float = 0.125,
+        schedule: str = "constant",
         alpha: float = 1e-6,
         memory: Memory | None = None,
         average: Average = "poly",
@@ -88,6 +92,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
         self.gamma = gamma
         self.n_components = n_components
         self.eta = eta
+        self.schedule = schedule
         self.alpha = alpha
         self.memory = memory
         self.average = average

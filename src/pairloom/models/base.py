@@ -127,6 +127,8 @@ class Mapped(Model):
 
     engines: ClassVar[Mapping[str, Sequence[Engine]]]
     """The ways to compute it, by name, in the order in which they are asked."""
+    adapts: ClassVar[bool] = False
+    """Whether it takes steps per coordinate."""
 
     features: FeatureMap = field(default_factory=Identity)
     pairs: Pairs = field(default_factory=OppositeClass)
@@ -140,6 +142,11 @@ class Mapped(Model):
     def __post_init__(self) -> None:
         check_choice("average", self.average, Average)
         check_choice("dtype", self.dtype, Dtype)
+        if self.step.per_coordinate and not self.adapts:
+            raise ValueError(
+                f"{type(self).__name__} takes one step for all coordinates, such as Constant(...) or Sqrt(...); "
+                f"got {self.step}"
+            )
         check_engine(self)
         if self.seed is None:
             object.__setattr__(self, "seed", fresh_seed())

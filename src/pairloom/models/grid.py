@@ -238,6 +238,11 @@ def check_learners(learners: tuple[Learner, ...]) -> None:
             raise ValueError(f"a grid takes penalty=L2(...), explicit or proximal; got {learner.penalty}")
         if learner.step.sequential:
             raise ValueError(f"a grid takes gradient steps; got {learner.step}")
+        if learner.step.per_coordinate:
+            raise ValueError(
+                f"a grid keeps inner products in place of weights, which needs one step for all coordinates; got "
+                f"{learner.step}"
+            )
         if learner.by_specification:
             raise ValueError("a grid has its own engine: leave engine='auto'")
 

@@ -35,7 +35,7 @@ class Learner(Mapped):
     pairs : which pairs count, and what is asked of them.
     loss : l.
     memory : B_t and p_j.
-    step : eta_t.
+    step : eta_t; with ``AdaGrad`` a step for each coordinate, and as many more numbers as there are weights.
     penalty : Omega.
     average : the iterate that scores: "last" (the paper), "mean", or "poly" (forgets the start).
     dtype : of the mapped examples and the weights.
@@ -60,6 +60,7 @@ class Learner(Mapped):
 
     engines: ClassVar[Mapping[str, Sequence[Engine]]] = {"reference": (reference,), "fused": (sparse, fused)}
     large_products: ClassVar[bool] = False
+    adapts: ClassVar[bool] = True
 
     features: FeatureMap = field(default_factory=RandomFourier)
     loss: Loss = field(default_factory=Square)
@@ -68,7 +69,8 @@ class Learner(Mapped):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.penalty.check(self.step.eta)
+        if not self.step.per_coordinate:  # no coordinate's step is too long: what is kept of it is at least 0
+            self.penalty.check(self.step.eta)
         if not self.memory.joint and self.pairs.n_groups == 0:
             raise ValueError(
                 f"{type(self.memory).__name__} keeps slots for each class, but {type(self.pairs).__name__} pairs "
@@ -110,6 +112,8 @@ class Learner(Mapped):
         state = self.begin(n_features, first, lambda phi, rows: self.start_memory(n_features, phi, rows))
         if self.memory.weighting == "sum":
             state.totals = np.zeros((len(state.w), 2))
+        if self.step.per_coordinate:
+            state.squares = np.zeros_like(state.w)
         if self.features.grows:
             slots = state.memory.slots
             slots.rows = np.zeros((len(slots.mass), n_features), self.work)
@@ -165,5 +169,8 @@ def grow(learner: Learner, features: Any, state: State) -> None:
     more = ((0, 0), (0, (n_blocks - before) * features.block))
     up = np.sqrt(n_blocks / before)
     state.w, state.w_bar = (np.pad((up * w).astype(w.dtype), more) for w in (state.w, state.w_bar))
+    if state.squares is not None:
+        # As if these features had been there from the start: all of phi, and so each gradient, is shorter by up.
+        state.squares = np.pad((state.squares / up**2).astype(state.squares.dtype), more)
     slots = state.memory.slots
     slots.points = features.apply(state.phi, slots.rows)

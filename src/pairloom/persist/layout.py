@@ -8,6 +8,7 @@ A rule is one or more of these, with "|" between them:
 - ``Scaler``: a node. ``rows``: dense or CSR. ``rng``: a generator. ``none``, ``bool``, ``float``, ``text``.
   ``count``: a whole number from 0 on. ``label``: codes of classes, or finite numbers.
 - ``@phi``: whatever the parts of the model say; ``any``: what is checked no further, from parts of the caller's own.
+- ``absent``: nothing is there. ``@squares?``: as "@", and parts of the caller's own may leave it out.
 
 ``BIG`` is 2^53, ``MASS`` what weights may add up to.
 """
@@ -81,15 +82,15 @@ LAYOUT: dict[str, dict[str, str]] = {
     # Models.
     "LazyModel": {
         "w_hat": "f8 v D", "u_hat": "f8 v a", "factors": "f8 v 6", "columns": "i4 l _R 0:D", "values": "R l _R",
-        "counts": "i8 l 0:_R+1", "stale": "b1 l",
+        "counts": "i8 l 0:_R+1", "stale": "b1 l", "squares": "@lazy_squares?",
     },
     "State": {
         **ENGINE, "w": "@w", "w_bar": "@w", "t": "count", "tally": "f8 7", "totals": "@totals", "csr": "bool",
-        "lazy": "@lazy",
+        "lazy": "@lazy", "squares": "@squares?",
     },
     "GridState": {
         **ENGINE, "w": "R v D", "w_bar": "R a D", "t": "count", "tally": "f8 7 v", "totals": "f8 0 2", "csr": "bool",
-        "lazy": "none", "gram": "R S S", "frozen": "i8 v 0:BIG", "open": "Batch | none",
+        "lazy": "none", "squares": "absent", "gram": "R S S", "frozen": "i8 v 0:BIG", "open": "Batch | none",
     },
     # Streams.
     "Recent": {"scores": "f8 4096 v", "labels": "f8 4096", "weights": "f8 4096", "count": "count"},

@@ -89,6 +89,7 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
     sizes: dict[str, Any] = {"d": d, "D": D, "v": model.n_vectors, "C": model.pairs.n_groups}
     rules: dict[str, Any] = {
         "phi": map_rule(walk, features, d, t, work), "w": "R v D", "totals": "f8 0 2", "lazy": "none", "rows": "none",
+        "squares": "absent", "lazy_squares": "absent",
     }  # fmt: skip
     averaging = one.average != "last"
     if isinstance(one, Learner):
@@ -97,6 +98,8 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
         sizes |= {"p": D if dense else 0, "u": d if by_input else D, "q": d if by_input else D if dense else 0}
         sizes |= {"l": "S", **_memory_sizes(one.memory, sizes["C"])}
         rules["totals"] = "f8 v 2" if one.memory.weighting == "sum" else "f8 0 2"
+        if one.step.per_coordinate:
+            rules |= {"squares": "R v D 0:1e38", "lazy_squares": "f8 v D 0:1e38"}
     else:
         rules["memory"] = KINDS.get(type(getattr(one, "rule", one)), "any")
         sizes |= {"l": 0, **_other_sizes(one, D)}

@@ -108,7 +108,8 @@ class Walk:
     def take(self, path: str, rule: Any, scope: Scope, own: dict[str, int]) -> None:
         """Take what is at a path by one of the alternatives of a rule."""
         if isinstance(rule, str) and rule.startswith("@"):
-            rule = scope.rules.get(rule[1:], "any")
+            unknown = "absent" if rule.endswith("?") and path not in self.flat else "any"
+            rule = scope.rules.get(rule[1:].removesuffix("?"), unknown)
         if callable(rule):
             rule(path)
             return
@@ -135,6 +136,9 @@ class Walk:
             self._generator(path)
         elif kind == "any":
             self.anything(path, scope)
+        elif kind == "absent":
+            if path in self.flat:
+                raise self.refuse(path, "must not be there")
         elif kind in PLAIN:
             self.value(path, kind)
         else:

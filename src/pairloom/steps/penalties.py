@@ -2,15 +2,24 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from pairloom.base.checks import check_choice, check_number
+from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
 from pairloom.steps.averaging import constant
 
 Form = Literal["explicit", "proximal"]
+
+
+class Numbers(NamedTuple):
+    """A penalty as ``shrink`` takes it."""
+
+    alpha: float
+    l1: float
+    proximal: bool
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,11 @@ class Penalty(ABC):
     def bound(self) -> float:
         """Largest norm of w."""
         return np.inf
+
+    @property
+    def numbers(self) -> Numbers | None:
+        """What makes ``shrink`` say the same as ``at``; None: nothing, and steps per coordinate are not compiled."""
+        return None
 
     @abstractmethod
     def at(self, eta: Array) -> tuple[Array, Array, Array]:
@@ -58,6 +72,11 @@ class L2(Penalty):
         check_number("alpha", self.alpha, 0)
         check_choice("l2", self.form, Form)
 
+    @property
+    def numbers(self) -> Numbers | None:
+        # Not those of a subclass, which may say something else.
+        return Numbers(self.alpha, 0.0, self.form == "proximal") if type(self).at is L2.at else None
+
     def at(self, eta: Array) -> tuple[Array, Array, Array]:
         if self.form == "explicit":
             return 1.0 - eta * self.alpha, eta, constant(eta, 0.0)
@@ -86,6 +105,10 @@ class ElasticNet(Penalty):
         check_number("alpha", self.alpha, 0)
         check_number("l1", self.l1, 0)
 
+    @property
+    def numbers(self) -> Numbers | None:
+        return Numbers(self.alpha, self.l1, True) if type(self).at is ElasticNet.at else None
+
     def at(self, eta: Array) -> tuple[Array, Array, Array]:
         keep = 1.0 / (1.0 + eta * self.alpha)
         return keep, eta * keep, eta * self.l1 * keep
@@ -104,8 +127,21 @@ class Ball(Penalty):
     def bound(self) -> float:
         return self.radius
 
+    @property
+    def numbers(self) -> Numbers | None:
+        return Numbers(0.0, 0.0, False) if type(self).at is Ball.at else None
+
     def at(self, eta: Array) -> tuple[Array, Array, Array]:
         return constant(eta, 1.0), eta, constant(eta, 0.0)
+
+
+@compiled
+def shrink(eta: float, alpha: float, l1: float, proximal: bool) -> tuple[float, float, float]:
+    """``Penalty.at`` for one step and the penalty's ``numbers``; keep is at least 0, however long the step."""
+    if proximal:
+        keep = 1.0 / (1.0 + eta * alpha)
+        return keep, eta * keep, eta * l1 * keep
+    return max(0.0, 1.0 - eta * alpha), eta, eta * l1
 
 
 def l2_or_ball(alpha: float, radius: float | None) -> Penalty:

@@ -1,17 +1,14 @@
-"""eta: how long a step is, a function of the row number t = 1, 2, ... alone."""
+"""eta: how long a step is, a function of the row number t = 1, 2, ... (and, for some, of the gradients so far)."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from pairloom.base.checks import check_choice, check_count, check_number
+from pairloom.base.checks import check_count, check_number
 from pairloom.base.typing import Array
 from pairloom.steps.averaging import constant
-
-Simple = Literal["constant", "sqrt", "poly"]
-"""Schedules that know the row number alone."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +20,8 @@ class Schedule(ABC):
     """Whether w moves after each partner of an example, and not once for all of them."""
     steady: ClassVar[bool] = False
     """Whether eta_t is the same for all t."""
+    per_coordinate: ClassVar[bool] = False
+    """Whether each coordinate has a step of its own, ``lengths``."""
 
     eta: float
 
@@ -32,6 +31,10 @@ class Schedule(ABC):
     @abstractmethod
     def at(self, t: Array) -> Array:
         """eta_t."""
+
+    def lengths(self, squares: Array) -> Array:
+        """eta_c of coordinates whose squared gradients add up to ``squares``, where steps are ``per_coordinate``."""
+        raise NotImplementedError(f"{type(self).__name__} has one step for all coordinates")
 
 
 @dataclass(frozen=True)
@@ -101,24 +104,3 @@ class PassiveAggressive(Constant):
 
     name = "passive-aggressive"
     sequential = True
-
-
-SCHEDULES: dict[str, type[Schedule]] = {s.name: s for s in (Constant, Sqrt, Polynomial, Horizon)}
-
-
-def schedule_named(name: str, eta: float, horizon: int | None = None) -> Schedule:
-    """The schedule that a system's parameters describe.
-
-    >>> schedule_named("sqrt", 0.5)
-    Sqrt(eta=0.5)
-    """
-    check_choice("schedule", name, SCHEDULES)
-    if horizon is not None:
-        check_count("horizon, if not None,", horizon)
-    return Horizon(eta, 0 if horizon is None else horizon) if name == Horizon.name else SCHEDULES[name](eta)
-
-
-def simple_schedule(name: str, eta: float) -> Schedule:
-    """``schedule_named`` for a system that does not ask how long the stream is."""
-    check_choice("schedule", name, Simple)
-    return SCHEDULES[name](eta)

@@ -28,7 +28,7 @@ from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Form, schedule_named
 from pairloom.stream import Stream
 
-Schedules = Literal["constant", "sqrt", "poly"]
+Schedules = Literal["constant", "sqrt", "poly", "adagrad"]
 
 
 class FPOGD(PairwiseClassifier):
@@ -48,7 +48,8 @@ class FPOGD(PairwiseClassifier):
     n_components : number of features D, rounded up to even; "auto" = sqrt(T) ln T, with T the ``horizon``.
     loss : "square", "hinge", "squared_hinge" or "logistic".
     eta : step size.
-    schedule : "constant", "sqrt" (eta / sqrt(t)) or "poly" (eta t^-0.75).
+    schedule : "constant", "sqrt" (eta / sqrt(t)), "poly" (eta t^-0.75) or "adagrad" (a step for each coordinate, see
+        :class:`~pairloom.AdaGrad`; not in ``grid``).
     alpha : L2 penalty.
     l2 : "explicit" or "proximal" step of the penalty.
     eps : squared distance within which an example joins a stratum; "auto" = half the mean squared distance.
@@ -79,7 +80,7 @@ class FPOGD(PairwiseClassifier):
     Cost
     ----
     d D + 7 s D flops per example for s strata per class. However long the stream, 4 s D + d D / 2 numbers, 3 x 4,096
-    for the calibration, and 1,024 rows until rules on data are settled.
+    for the calibration, and 1,024 rows until rules on data are settled; D more with ``schedule="adagrad"``.
 
     References
     ----------

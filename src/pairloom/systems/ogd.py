@@ -36,8 +36,8 @@ class OGD(PairwiseClassifier):
     partner : "previous" (the publication) or "opposite" (the newest example of the other class).
     loss : "hinge", "square", "squared_hinge" or "logistic".
     eta : step size.
-    schedule : "sqrt" (eta / sqrt(t)), "constant", "poly" (eta t^-0.75) or "horizon" (eta / sqrt(T), constant, as in the
-        published code).
+    schedule : "sqrt" (eta / sqrt(t)), "constant", "poly" (eta t^-0.75), "horizon" (eta / sqrt(T), constant, as in the
+        published code) or "adagrad" (a step for each coordinate, see :class:`~pairloom.AdaGrad`).
     horizon : expected length T of the stream, for ``schedule="horizon"``.
     alpha : L2 penalty, in place of the ball: w shrinks by 1 - eta alpha in each step.
     radius : R, the largest norm of w; None for no bound.
@@ -73,7 +73,7 @@ class OGD(PairwiseClassifier):
         partner: Partner = "previous",
         loss: Literal["hinge", "square", "squared_hinge", "logistic"] = "hinge",
         eta: float = 0.1,
-        schedule: Literal["sqrt", "constant", "poly", "horizon"] = "sqrt",
+        schedule: Literal["sqrt", "constant", "poly", "horizon", "adagrad"] = "sqrt",
         horizon: int | None = None,
         alpha: float = 0.0,
         radius: float | None = None,

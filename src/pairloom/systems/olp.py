@@ -36,7 +36,8 @@ class OLP(PairwiseClassifier):
     buffer : one for all examples ("joint", the publication) or one for each "class"; then every member is a partner.
     loss : "hinge", "square", "squared_hinge" or "logistic".
     eta : step size.
-    schedule : "sqrt" (eta / sqrt(t), the publication), "constant" or "poly" (eta t^-0.75).
+    schedule : "sqrt" (eta / sqrt(t), the publication), "constant", "poly" (eta t^-0.75) or "adagrad" (a step for each
+        coordinate, see :class:`~pairloom.AdaGrad`).
     alpha : L2 penalty, in place of the ball: w shrinks by 1 - eta alpha in each step.
     radius : R, the largest norm of w; None for no bound.
     average : the iterate that scores: "mean", "poly" or "last".
@@ -73,7 +74,7 @@ class OLP(PairwiseClassifier):
         buffer: By = "joint",
         loss: Literal["hinge", "square", "squared_hinge", "logistic"] = "hinge",
         eta: float = 0.1,
-        schedule: Literal["sqrt", "constant", "poly"] = "sqrt",
+        schedule: Literal["sqrt", "constant", "poly", "adagrad"] = "sqrt",
         alpha: float = 0.0,
         radius: float | None = None,
         average: Average = "mean",
