@@ -47,3 +47,9 @@ class Rows:
         return cls(
             np.ascontiguousarray(X.data), X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
         )
+
+
+def rows_of_cells(cells: Array, dtype: Any) -> Rows:
+    """Rows of length 1 with the same number in m places each, ``cells`` (n, m), in order."""
+    n, m = cells.shape
+    return Rows(np.full(n * m, 1.0 / np.sqrt(m), dtype), cells.reshape(-1), np.arange(0, n * m + 1, m))

@@ -74,24 +74,36 @@ def takes(learner: Parts, state: State, batch: Batch) -> bool:
 
 def run(learner: Parts, state: State, batch: Batch) -> Array:
     """``fused.run`` for sparse maps, for CSR rows in linear mode, and for CSR rows with strata in the input space."""
-    features = learner.features
-    state.csr = state.csr or is_sparse(batch.X)
-    by_input = features.keeps_csr or learner.memory.space == "input"
-    inputs: Any = features.inputs(state.phi, csr(batch.X) if state.csr else batch.X) if by_input else None
-    inputs = Rows.of(inputs) if state.csr and by_input else inputs
     result = np.empty((len(batch), len(state.w)))
     for start in range(0, len(batch), ROWS):
         part = slice(start, start + ROWS)
-        run_block(learner, state, batch[part], None if inputs is None else inputs[part], result[part])
+        run_block(learner, state, batch[part], result[part])
     settle(learner, state)
     return result
 
 
-def run_block(learner: Parts, state: State, batch: Batch, inputs: Any, scores: Array) -> None:
-    """``run`` for rows that are planned together; ``inputs``: the scaled rows, dense or CSR."""
+def run_block(learner: Parts, state: State, batch: Batch, scores: Array) -> None:
+    """``run`` for rows that are planned together."""
+    features = learner.features
+    Z = features.rows(state.phi, batch.X) if features.sparse else inputs_of(learner, state, batch)
+    plan = planned(learner, state, batch, Z)
+    if features.keeps_csr or features.sparse:
+        learn_block(learner, state, Z, batch, plan, scores)
+    else:
+        scores[:] = fused.learn_block(learner, state, features.apply(state.phi, batch.X), batch, plan)
+
+
+def inputs_of(learner: Parts, state: State, batch: Batch) -> Any:
+    """The scaled rows, CSR if these or any before them were."""
+    state.csr = state.csr or is_sparse(batch.X)
+    scaled = learner.features.inputs(state.phi, csr(batch.X) if state.csr else batch.X)
+    return Rows.of(scaled) if state.csr else scaled
+
+
+def planned(learner: Parts, state: State, batch: Batch, Z: Any) -> Plan:
+    """What rows do to the memory; ``Z``: their features, if it asks for them."""
     memory, features = learner.memory, learner.features
-    Z = features.rows(state.phi, batch.X) if features.sparse else inputs
-    U = inputs if memory.space == "input" or features.keeps_csr else Z
+    U = inputs_of(learner, state, batch) if memory.space == "input" and features.sparse else Z
     draws = state.rng.random((len(batch), memory.draws))
     if isinstance(U, Rows):
         center = np.zeros(0) if U is Z and features.sparse else center_of(state)
@@ -99,10 +111,7 @@ def run_block(learner: Parts, state: State, batch: Batch, inputs: Any, scores: A
     else:
         plan = memory.plan(state.memory, U, batch.y, batch.weight, draws)
     state.memory.slots.keep_rows(plan, batch.X)
-    if features.keeps_csr or features.sparse:
-        learn_block(learner, state, Z, batch, plan, scores)
-    else:
-        scores[:] = fused.learn_block(learner, state, features.apply(state.phi, batch.X), batch, plan)
+    return plan
 
 
 def learn_block(learner: Parts, state: State, Z: Rows, batch: Batch, plan: Plan, scores: Array) -> None:

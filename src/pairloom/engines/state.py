@@ -41,7 +41,8 @@ class State:
     (targets, 2): weight of the rows so far that are not, and that are, of the class of each target; empty unless the
     weights of pairs are sums. ``csr``: whether CSR rows have come that no map makes dense;
     all rows after them go the same way. ``lazy``: the weights and points in the form that these rows need.
-    ``squares``: sums of squared gradients, one for each weight, where steps are per coordinate.
+    ``squares``: sums of squared gradients, one for each weight, where steps are per coordinate. ``cells`` (slots, m):
+    the points, in place of ``lazy``, where that is done over a map of cells.
     """
 
     phi: Any = field(metadata=SHARED)
@@ -55,3 +56,4 @@ class State:
     csr: bool = False
     lazy: LazyModel | None = None
     squares: Rounded | None = field(default=None, metadata=OPTIONAL)
+    cells: Array | None = field(default=None, metadata=OPTIONAL)

@@ -44,6 +44,11 @@ class FeatureMap(ABC):
         return self.scale is not None
 
     @property
+    def n_cells(self) -> int:
+        """m, if phi(x) is 1 / sqrt(m) in m of its coordinates, which ``cells`` gives, and 0 in all others; 0 if not."""
+        return 0
+
+    @property
     def warm_rows(self) -> int:
         """Rows from the start of the stream that ``fix`` wants to see at least; a learner keeps 1,024 in any case."""
         return 0
@@ -90,6 +95,10 @@ class FeatureMap(ABC):
     def rows(self, state: Any, X: Any) -> Rows:
         """phi(X) of a ``sparse`` map as compiled code takes it: a row's entries in the order of the columns."""
         raise NotImplementedError(f"{type(self).__name__} maps to dense rows")
+
+    def cells(self, state: Any, X: Any) -> Array:
+        """(rows, m), in order: the coordinates of phi(X) that are not 0, if there are m of them in all rows."""
+        raise NotImplementedError(f"{type(self).__name__} is no map of cells")
 
     def dense(self, state: Any, X: Any) -> Array:
         """phi(X), dense whatever X is; where phi keeps CSR rows these become dense before they are centred."""

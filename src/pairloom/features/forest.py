@@ -8,7 +8,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_count, check_number
-from pairloom.base.csr import Rows
+from pairloom.base.csr import Rows, rows_of_cells
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
@@ -149,11 +149,12 @@ class Forest(FeatureMap):
         return csr_array((rows.data, rows.indices, rows.indptr), shape=(len(rows), self.n_outputs(X.shape[1])))
 
     def rows(self, state: ForestState, X: Any) -> Rows:
+        return rows_of_cells(self.cells(state, X), state.nodes.values.dtype)
+
+    def cells(self, state: ForestState, X: Any) -> Array:
         cells = state.nodes.walk(X, self._levels).reshape(X.shape[0], self.n_cells)
         cells += np.arange(0, self.n_cells * self.max_leaves, self.max_leaves, dtype=np.int32)
-        n, m = cells.shape
-        data = np.full(n * m, 1.0 / np.sqrt(m), state.nodes.values.dtype)
-        return Rows(data, cells.reshape(-1), np.arange(0, n * m + 1, m))
+        return cells
 
     @property
     def _levels(self) -> Array:

@@ -54,11 +54,9 @@ class Nodes:
 
     def walk(self, X: Any, levels: Array, trees: slice = slice(None)) -> Array:
         """The cell of each row at each level of the trees: (rows, trees, levels)."""
-        nodes: Any = [
-            array[trees]
-            for array in (self.columns, self.values, self.yes, self.no, self.missing_yes, self.cells)
-        ]  # fmt: skip
-        out = np.empty((X.shape[0], len(nodes[0]), self.cells.shape[1]), np.int32)
+        out = np.empty((X.shape[0], len(self.columns[trees]), self.cells.shape[1]), np.int32)
+        columns, values, yes, no = (a[trees] for a in (self.columns, self.values, self.yes, self.no))
+        nodes = (columns, values, yes, no, self.missing_yes[trees], self.cells[trees])
         if is_sparse(X):
             rows = X.tocsr()
             walk_csr(rows.data, rows.indices, rows.indptr, X.shape[1], *nodes, levels, out)

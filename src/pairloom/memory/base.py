@@ -139,6 +139,11 @@ class Memory(ABC):
         """Whether each point is phi of one past row, and nothing else that is kept lives in the feature space."""
         return True
 
+    @property
+    def blends(self) -> bool:
+        """Whether a point may be a mean of rows."""
+        return False
+
     # Not abstract: doing nothing is right for every memory of fixed size.
     def check_room(self, state: MemoryState | None, n: int) -> None:  # noqa: B027
         """Raise ValueError unless ``n`` more rows can be taken in; only memories that grow ever do."""

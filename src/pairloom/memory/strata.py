@@ -141,6 +141,10 @@ class Strata(Memory):
         return self.cluster_in == "input" and self.representative != "centroid"
 
     @property
+    def blends(self) -> bool:
+        return self.representative == "centroid"
+
+    @property
     def joint(self) -> bool:
         return self.by == "joint"
 

@@ -12,8 +12,8 @@ from pairloom.base.clock import NEVER
 from pairloom.base.csr import is_sparse
 from pairloom.base.tree import cast
 from pairloom.base.typing import Array
-from pairloom.engines import fused, reference, sparse
-from pairloom.engines.base import Engine
+from pairloom.engines import cells, fused, reference, sparse
+from pairloom.engines.base import Engine, candidates
 from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.losses import Loss, Residual, Square
@@ -58,7 +58,7 @@ class Learner(Mapped):
     True
     """
 
-    engines: ClassVar[Mapping[str, Sequence[Engine]]] = {"reference": (reference,), "fused": (sparse, fused)}
+    engines: ClassVar[Mapping[str, Sequence[Engine]]] = {"reference": (reference,), "fused": (cells, sparse, fused)}
     large_products: ClassVar[bool] = False
     adapts: ClassVar[bool] = True
 
@@ -104,6 +104,11 @@ class Learner(Mapped):
         return self.features.takes_nan and self.memory.space != "input"
 
     @property
+    def by_cells(self) -> bool:
+        """Whether points are kept as lists of cells: see :mod:`pairloom.engines.cells`."""
+        return cells in candidates(self) and cells.takes(self)
+
+    @property
     def pair_loss(self) -> Loss:
         """The loss as a function of the margins that the pairs have."""
         return Residual() if self.pairs.exact else self.loss
@@ -114,8 +119,10 @@ class Learner(Mapped):
             state.totals = np.zeros((len(state.w), 2))
         if self.step.per_coordinate:
             state.squares = np.zeros_like(state.w)
+        slots = state.memory.slots
+        if self.by_cells:
+            state.cells = np.zeros((len(slots.mass), self.features.n_cells), np.int32)
         if self.features.grows:
-            slots = state.memory.slots
             slots.rows = np.zeros((len(slots.mass), n_features), self.work)
         return state
 

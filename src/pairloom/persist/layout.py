@@ -86,11 +86,12 @@ LAYOUT: dict[str, dict[str, str]] = {
     },
     "State": {
         **ENGINE, "w": "@w", "w_bar": "@w", "t": "count", "tally": "f8 7", "totals": "@totals", "csr": "bool",
-        "lazy": "@lazy", "squares": "@squares?",
+        "lazy": "@lazy", "squares": "@squares?", "cells": "@cells?",
     },
     "GridState": {
         **ENGINE, "w": "R v D", "w_bar": "R a D", "t": "count", "tally": "f8 7 v", "totals": "f8 0 2", "csr": "bool",
-        "lazy": "none", "squares": "absent", "gram": "R S S", "frozen": "i8 v 0:BIG", "open": "Batch | none",
+        "lazy": "none", "squares": "absent", "cells": "absent", "gram": "R S S", "frozen": "i8 v 0:BIG",
+        "open": "Batch | none",
     },
     # Streams.
     "Recent": {"scores": "f8 4096 v", "labels": "f8 4096", "weights": "f8 4096", "count": "count"},

@@ -89,7 +89,7 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
     sizes: dict[str, Any] = {"d": d, "D": D, "v": model.n_vectors, "C": model.pairs.n_groups}
     rules: dict[str, Any] = {
         "phi": map_rule(walk, features, d, t, work), "w": "R v D", "totals": "f8 0 2", "lazy": "none", "rows": "none",
-        "squares": "absent", "lazy_squares": "absent",
+        "squares": "absent", "lazy_squares": "absent", "cells": "absent",
     }  # fmt: skip
     averaging = one.average != "last"
     if isinstance(one, Learner):
@@ -100,6 +100,9 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
         rules["totals"] = "f8 v 2" if one.memory.weighting == "sum" else "f8 0 2"
         if one.step.per_coordinate:
             rules |= {"squares": "R v D 0:1e38", "lazy_squares": "f8 v D 0:1e38"}
+        if one.by_cells:
+            sizes["m"] = features.n_cells
+            rules["cells"] = "i4 S m 0:D"
     else:
         rules["memory"] = KINDS.get(type(getattr(one, "rule", one)), "any")
         sizes |= {"l": 0, **_other_sizes(one, D)}

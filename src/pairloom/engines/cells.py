@@ -1,0 +1,226 @@
+"""Steps per coordinate over a map of cells, such as a forest: m look-ups for an example and for each partner.
+
+phi(x) has the same number in m of its D coordinates, so that a point is a list of m cells, and the gradient of an
+example against P partners lives in (P + 1) m of them at most. The same iterates as ``reference``. Several models with
+steps of different lengths may learn side by side: ``w`` and ``squares`` are (targets, D, models), and what is looked up
+once is used for all.
+
+Cost: about 3 (P + 1) m look-ups per example. Nothing here is O(D).
+"""
+
+import numpy as np
+
+from pairloom.base.batch import Batch
+from pairloom.base.compiled import compiled
+from pairloom.base.csr import rows_of_cells
+from pairloom.base.typing import Array
+from pairloom.engines import fused, sparse
+from pairloom.engines.base import Parts
+from pairloom.engines.pair_kernels import find_partners
+from pairloom.engines.reference import HEAVY, LONGEST
+from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, State
+from pairloom.losses import loss_slope, loss_value, with_loss
+from pairloom.pairs import pair_offset, pair_sign
+from pairloom.steps.adagrad import SMALL
+from pairloom.steps.penalties import shrink
+
+double, any_part = False, False
+
+ROWS = 512
+"""Rows that go down the trees together."""
+
+
+def takes(learner: Parts, state: State | None = None, batch: Batch | None = None) -> bool:
+    """Cells, steps per coordinate, no average and no ball; points that are rows, not means of rows."""
+    plain = learner.step.per_coordinate and learner.average == "last" and learner.penalty.bound == np.inf
+    return learner.features.n_cells > 0 and plain and not learner.memory.blends
+
+
+def run(learner: Parts, state: State, batch: Batch) -> Array:
+    """Learn the rows in order; return each row's scores by the models before they learned the row."""
+    assert state.squares is not None
+    targets = len(state.w)
+    shape = (targets, -1, 1)
+    etas, tally = np.array([learner.step.eta]), state.tally[:, None]
+    result = np.empty((len(batch), targets))
+    for start in range(0, len(batch), ROWS):
+        part = batch[start : start + ROWS]
+        scores = learn_block(learner, state, part, etas, state.w.reshape(shape), state.squares.reshape(shape), tally)
+        result[start : start + ROWS] = scores[:, :, 0]
+    return result
+
+
+def learn_block(
+    learner: Parts, state: State, batch: Batch, etas: Array, w: Array, squares: Array, tally: Array
+) -> Array:
+    """Learn rows that go down the trees together; scores (rows, targets, models)."""
+    memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
+    cells = learner.features.cells(state.phi, batch.X)
+    plan = sparse.planned(learner, state, batch, rows_of_cells(cells, w.dtype))
+    numbers = learner.penalty.numbers
+    assert numbers is not None
+    scores, value = np.empty((len(batch), len(w), len(etas))), 1.0 / np.sqrt(cells.shape[1])
+    with_loss(learn_cells, learner.pair_loss)(
+        cells, batch.y, np.minimum(batch.weight, HEAVY), batch.weight, batch.query, etas.astype(w.dtype),
+        w.dtype.type(numbers.alpha), w.dtype.type(numbers.l1), bool(numbers.proximal), w.dtype.type(value),
+        learner.pair_loss.code, pairs.code, pairs.targets, memory.weighting != "history", memory.joint,
+        fused.gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
+        w, squares, state.cells, slots.labels, slots.queries, slots.mass, tally, scores,
+    )  # fmt: skip
+    state.t += len(batch)
+    return scores
+
+
+@compiled
+def learn_cells(
+    cells: Array, y: Array, times: Array, weight: Array, query: Array, etas: Array, alpha: float, l1: float,
+    proximal: bool, value: float, loss: int, pairs: int, targets: Array, by_class: bool, joint: bool, gain: Array,
+    start: Array, slot: Array, blend: Array, new_mass: Array,
+    w: Array, squares: Array, points: Array, labels: Array, queries: Array, mass: Array, tally: Array, scores: Array,
+) -> None:  # fmt: skip
+    """``fused.learn`` over cells: ``reference.adapt`` for models side by side, one for each of ``etas``."""
+    n_slots, n = mass.shape[0], etas.shape[0]
+    partners, p = np.empty(n_slots, np.int64), np.empty(n_slots)
+    s, g, q = np.empty(n, w.dtype), np.empty(n), np.empty((n_slots + 1, n), w.dtype)
+    found, sums = np.empty(n_slots + 1, np.int64), np.empty((n_slots + 1, n), w.dtype)
+    for i in range(y.shape[0]):
+        z = cells[i]
+        for k in range(targets.shape[0]):
+            add_up(w[k], z, value, s)
+            for r in range(n):
+                scores[i, k, r] = s[r]
+            count = find_partners(
+                pairs, targets[k], by_class, joint, gain[i, k], y[i], query[i], labels, queries, mass, partners, p
+            )  # fmt: skip
+            if count >= 0:
+                slopes(
+                    w[k], s, y[i], times[i], value, loss, pairs, targets[k], points, labels, partners[:count], p, g, q
+                )  # fmt: skip
+                hold_back(g, q[:count], weight[i], tally)
+                active = drop_idle(partners[:count], q)
+                for c in range(z.shape[0] if active > 0 else 0):
+                    distinct = gather(c, z, points, partners[:active], q, found, sums)
+                    for e in range(distinct):
+                        move(w[k, found[e]], squares[k, found[e]], sums[e], etas, alpha, l1, proximal)
+        for e in range(start[i], start[i + 1]):
+            if blend[e] > 0:
+                points[slot[e]] = z
+                labels[slot[e]] = y[i]
+                queries[slot[e]] = query[i]
+            mass[slot[e]] = new_mass[e]
+
+
+@compiled
+def add_up(w: Array, cells: Array, value: float, s: Array) -> None:
+    """<w, phi> of each model."""
+    for r in range(s.shape[0]):
+        s[r] = 0.0
+    for c in range(cells.shape[0]):
+        row = w[cells[c]]
+        for r in range(s.shape[0]):
+            s[r] += row[r]
+    for r in range(s.shape[0]):
+        s[r] *= value
+
+
+@compiled
+def slopes(
+    w: Array, s: Array, y: float, times: float, value: float, loss: int, pairs: int, target: float,
+    points: Array, labels: Array, partners: Array, p: Array, g: Array, q: Array,
+) -> None:  # fmt: skip
+    """g of each model, and q_j: the weighted gradient in a cell that partner j has alone, -q_j in one of z alone."""
+    n, last = s.shape[0], q.shape[0] - 1
+    for r in range(n):
+        g[r] = 0.0
+    for j in range(partners.shape[0]):
+        label = labels[partners[j]]
+        a, b = pair_sign(pairs, y, label, target), pair_offset(pairs, y, label, target)
+        add_up(w, points[partners[j]], value, q[last])
+        for r in range(n):
+            margin = a * (s[r] - q[last, r]) + b
+            g[r] += p[j] * loss_value(loss, margin)
+            q[j, r] = -times * value * p[j] * a * loss_slope(loss, margin)
+
+
+@compiled
+def hold_back(g: Array, q: Array, weight: float, tally: Array) -> None:
+    """Count steps, and take those out that leave the range of numbers."""
+    for r in range(g.shape[0]):
+        size = 0.0
+        for j in range(q.shape[0]):
+            size += abs(q[j, r])
+        if g[r] + size * size < LONGEST:
+            tally[STEPS, r] += weight
+            tally[PAIRS, r] += q.shape[0]
+            tally[LOSS, r] += weight * g[r]
+        else:
+            tally[SKIPPED, r] += 1
+            for j in range(q.shape[0]):
+                q[j, r] = 0.0
+
+
+@compiled
+def drop_idle(partners: Array, q: Array) -> int:
+    """Bring the partners with a gradient to the front; their number."""
+    active = 0
+    for j in range(partners.shape[0]):
+        largest = q[j, 0] * 0
+        for r in range(q.shape[1]):
+            largest = max(largest, abs(q[j, r]))
+        if largest > 0:
+            partners[active] = partners[j]
+            for r in range(q.shape[1]):
+                q[active, r] = q[j, r]
+            active += 1
+    return active
+
+
+@compiled
+def gather(c: int, z: Array, points: Array, partners: Array, q: Array, found: Array, sums: Array) -> int:
+    """The gradient in the c-th cells of z and its partners: ``sums`` in the cells ``found``, z's first; their number.
+
+    Partners in z's own cell have none: their share there is exactly 0.
+    """
+    n = sums.shape[1]
+    found[0] = z[c]
+    for r in range(n):
+        sums[0, r] = 0.0
+    distinct = 1
+    for j in range(partners.shape[0]):
+        cell = points[partners[j], c]
+        if cell != z[c]:
+            at = distinct
+            for e in range(1, distinct):
+                if found[e] == cell:
+                    at = e
+            if at == distinct:
+                distinct += 1
+                found[at] = cell
+                for r in range(n):
+                    sums[at, r] = 0.0
+            for r in range(n):
+                sums[0, r] -= q[j, r]
+                sums[at, r] += q[j, r]
+    return distinct if distinct > 1 else 0
+
+
+@compiled
+def move(w: Array, squares: Array, v: Array, etas: Array, alpha: float, l1: float, proximal: bool) -> None:
+    """``coordinates.moved`` for models side by side, in their dtype, without a branch."""
+    kind = w.dtype.type
+    zero, one, small = kind(0), kind(1), kind(SMALL)
+    if alpha == 0 and l1 == 0:
+        for r in range(v.shape[0]):
+            x = v[r] if v[r] * v[r] > small else zero
+            square = squares[r] + x * x
+            squares[r] = square
+            w[r] -= etas[r] * x / np.sqrt(square if square > zero else one)
+        return
+    for r in range(v.shape[0]):
+        x = v[r] if v[r] * v[r] > small else zero
+        square = squares[r] + x * x
+        squares[r] = square
+        keep, rate, threshold = shrink(etas[r] / np.sqrt(square if square > zero else one), alpha, l1, proximal)
+        u = keep * w[r] - rate * x
+        u = np.sign(u) * max(0.0, abs(u) - threshold)
+        w[r] = u if x != 0 else w[r]
