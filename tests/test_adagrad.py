@@ -164,6 +164,20 @@ def test_squares_that_underflow_do_no_harm():
             assert np.isfinite(state.w).all()
 
 
+def test_where_features_agree_up_to_rounding_a_shrinking_step_is_not_continuous():
+    """The last two rows agree in the second column in float32: it is left alone. In float64 it is shrunk."""
+    X, y = np.array([[1.0, 0.0], [3.0, 2.0], [0.5, 2.0 + 1e-9]]), np.array([1.0, -1.0, 1.0])
+    learner = Learner(
+        Identity(), memory=Latest("opposite"), step=AdaGrad(0.2), penalty=L2(0.5), dtype="float64", engine="reference",
+        seed=0,
+    )  # fmt: skip
+    rounded = X.astype(np.float32).astype(float)
+    for penalty, far in ((L2(0.5), 1e-3), (L2(), 0.0)):
+        one, other = (Stream(replace(learner, penalty=penalty)).partial_fit(rows, y).coef for rows in (X, rounded))
+        assert np.abs(one - other).max() >= far
+        assert far or np.abs(one - other).max() < 1e-8
+
+
 PENALTIES = [L2(0.3), L2(0.3, "proximal"), ElasticNet(0.1, l1=0.3), Ball(0.4)]
 
 

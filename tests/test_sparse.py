@@ -88,6 +88,7 @@ def learn(stream, X, y, weight=None, groups=None, cuts=()):
 def assert_agree(learner, rows, dtype):
     """CSR rows with the compiled loops, against dense rows with the specification."""
     X, *rest = rows
+    learner = dense.comparable(learner, dtype)
     ours = learn(Stream(replace(learner, dtype=dtype, engine="fused")), sp.csr_array(X), *rest)
     truth = learn(Stream(replace(learner, dtype=dtype, engine="reference")), X, *rest)
     compare(ours, truth, 1e-10 if dtype == "float64" else 1e-4, learner.average)

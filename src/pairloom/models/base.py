@@ -229,10 +229,8 @@ class Mapped(Model):
         scaling = "" if self.features.scale else ", or scale the columns"
         if state.tally[SKIPPED]:
             safe = 0.0
-            text = (
-                f"{self.dtype} overflowed: steps were skipped. Lower eta or the weights{scaling}, or use "
-                "dtype='float64'."
-            )
+            what = "the weights" if self.step.per_coordinate else "eta or the weights"
+            text = f"{self.dtype} overflowed: steps were skipped. Lower {what}{scaling}, or use dtype='float64'."
         elif state.tally[CUT]:
             safe = round_down(self.step.eta * reference.STABLE / state.tally[WORST])
             text = (

@@ -29,7 +29,9 @@ class AdaGrad(Schedule):
     A gradient moves no coordinate by more than eta, at whatever scale the rows are: no step is cut because it is
     unstable, and no heavy row is split. A row whose loss or gradient is not finite, or so large that its square leaves
     the range of float32, is skipped and counted. v is a sum of differences p_j a_j l'(m_j) (z - B_j), never a
-    difference of sums: v_c / sqrt(G_c) would show a rounding error that stands in place of 0 as a full step.
+    difference of sums: v_c / sqrt(G_c) would show a rounding error that stands in place of 0 as a full step. With a
+    penalty that shrinks, a step is not continuous where v_c = 0: features that agree in float32 and differ in float64
+    are not shrunk in the one and are in the other.
 
     G is state: one number for each weight, of the model's dtype (float64 on CSR rows). In float32 a square below
     6e-8 G_c no longer counts, after 10^7 rows or more. A step costs 10 D flops besides the gradient. Where features
