@@ -63,3 +63,20 @@ def next_evaluation(t: int) -> int:
 def mixes_at(t: int, settled: int) -> bool:
     """Whether a race changes its mixture at row t, an evaluation: only where log-odds are fitted anew."""
     return t.bit_count() == 1 or (t % 512 == 0 and t < settled and next_calibration(t - 1) == t)
+
+
+def next_renewal(planted: int, n_trees: int) -> int:
+    """The row after which a forest that has grown so many trees grows the next one.
+
+    From row n on, n = 64, 256, 1,024, 4,096, each tree is grown anew once before row 4 n; none after row 16,384.
+
+    >>> [next_renewal(planted, 100) for planted in (0, 1, 99, 100, 399)], next_renewal(400, 100) == NEVER
+    ([64, 65, 254, 256, 16261], True)
+    """
+    n = 64 << 2 * (planted // n_trees)
+    return n + 3 * n * (planted % n_trees) // n_trees if n < 16_384 else NEVER
+
+
+def next_boost(planted: int, n_trees: int) -> int:
+    """The row after which a forest that has grown so many trees adds one: every 256 rows, until it is full."""
+    return 256 * (planted + 1) if planted < n_trees else NEVER

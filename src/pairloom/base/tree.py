@@ -5,7 +5,7 @@ All that learning changes is in such a tree. What can be done with any state is 
 
 A field says what it is. ``Rounded``: an array with as many digits as the model's dtype has; all others are exact.
 ``field(metadata=DERIVED)``: made from the rest when it is asked for, and no part of the state; None until then.
-``field(metadata=SHARED)``: never written into, so that a copy need not copy it.
+``field(metadata=SHARED)``: never written into, so that a copy need not copy it, unless it says that it ``changes``.
 ``field(default=None, metadata=OPTIONAL)``: left out of the flat tree while it is None, as in files that know no better.
 """
 
@@ -145,7 +145,7 @@ def _own(tree: Any) -> "Iterator[Field[Any]]":
 
 
 def _copy_of(f: "Field[Any]", value: Any) -> Any:
-    return value if f.metadata.get("shared") else copy(value)
+    return value if f.metadata.get("shared") and not getattr(value, "changes", False) else copy(value)
 
 
 def _flatten(tree: Any, path: str, flat: Flat) -> None:

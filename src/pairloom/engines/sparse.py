@@ -162,6 +162,16 @@ def lazy_model(learner: Parts, state: State) -> LazyModel:
     return state.lazy
 
 
+def relist(learner: Parts, state: State) -> None:
+    """Make the forms of the model and the slots anew: the map has changed, and with it the state's dense weights."""
+    state.lazy = None
+    lazy, slots = lazy_model(learner, state), state.memory.slots
+    rows = learner.features.rows(state.phi, slots.rows)
+    lazy.counts[:] = np.where(slots.mass > 0, np.diff(rows.indptr), 0)
+    lazy.columns = rows.indices.reshape(len(slots.mass), -1)
+    lazy.values = rows.data.reshape(len(slots.mass), -1)
+
+
 def make_room(lazy: LazyModel, plan: Plan, rows: Rows) -> None:
     """Let the lists of the slots be long enough for the planned events."""
     if not len(plan.slot):

@@ -7,14 +7,30 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairloom.base.batch import Batch
+from pairloom.base.clock import NEVER
 from pairloom.base.csr import Rows, is_sparse
 from pairloom.base.typing import Array
 from pairloom.features.scaling import Scaler, Scaling, check_scaling
 
 
 @dataclass(frozen=True)
+class Change(ABC):
+    """What a map has become, and what that does to weights: arrays (targets, D, models), which it may write into."""
+
+    phi: Any
+
+    @abstractmethod
+    def weights(self, w: Array) -> Array:
+        """The weights for the new map."""
+
+    @abstractmethod
+    def squares(self, squares: Array) -> Array:
+        """The sums of squared gradients of these."""
+
+
+@dataclass(frozen=True)
 class FeatureMap(ABC):
-    """A map phi: R^d -> R^D, fixed before the first step and never changed by learning (but for ``Growing``).
+    """A map phi: R^d -> R^D, fixed before the first step and never changed by learning, unless it ``grows``.
 
     A map is a frozen rule. ``fix`` turns it into a state of plain arrays, with the first rows of the stream in
     hand if the rule speaks of data (``needs_data``); ``apply`` maps rows with that state. Rows are a dense array or
@@ -30,9 +46,6 @@ class FeatureMap(ABC):
     takes_nan: ClassVar[bool] = False
     """Whether a value of x may be missing (NaN)."""
 
-    grows: ClassVar[bool] = False
-    """Whether phi gets more features as rows come; see :class:`~pairloom.Growing` for what it then has to offer."""
-
     scale: Scaling = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -42,6 +55,11 @@ class FeatureMap(ABC):
     def needs_data(self) -> bool:
         """Whether ``fix`` looks at rows."""
         return self.scale is not None
+
+    @property
+    def grows(self) -> bool:
+        """Whether phi changes as rows come: at some row numbers, by ``change``. A memory must then keep raw rows."""
+        return False
 
     @property
     def n_cells(self) -> int:
@@ -84,6 +102,22 @@ class FeatureMap(ABC):
     def growers(self, state: Any) -> int:
         """How many of the first rows the map was fixed by with their labels: nobody may learn them again."""
         return 0
+
+    def first_weights(self, state: Any, first: Batch | None, targets: Array) -> Array | None:
+        """Weights (targets, D) with which learning begins, if labels made the map and tell them; None: zeros."""
+        return None
+
+    def next_change(self, state: Any, t: int) -> int:
+        """The first row, from row t on, after which a map that grows changes."""
+        return NEVER
+
+    def change(self, state: Any, t: int, targets: Array) -> Change:
+        """What a map that grows becomes after row t; ``targets``: classes of which there is a model, if any."""
+        raise NotImplementedError(f"{type(self).__name__} does not grow")
+
+    # Not abstract: few maps look back.
+    def remember(self, state: Any, batch: Batch, scores: Array) -> None:  # noqa: B027
+        """Take rows in that were learned, and the scores (rows, targets) that they came with."""
 
     @abstractmethod
     def apply(self, state: Any, X: Array) -> Array:

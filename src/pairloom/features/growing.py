@@ -1,13 +1,14 @@
 """Random Fourier features whose number grows with the stream."""
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from math import ceil, log, sqrt
 
 import numpy as np
 
-from pairloom.base.tree import node
+from pairloom.base.tree import cast, node
 from pairloom.base.typing import Array
-from pairloom.features.base import FeatureMap
+from pairloom.features.base import Change, FeatureMap
 from pairloom.features.fourier import FourierState, RandomFourier, cos_sin
 
 
@@ -45,8 +46,6 @@ class Growing(RandomFourier):
     [256, 1024, 1536, 2048]
     """
 
-    grows = True
-
     n_components: int = 8192
     block: int = 512
 
@@ -59,6 +58,10 @@ class Growing(RandomFourier):
             raise ValueError(
                 f"n_components must be a multiple of block={self.block}, such as {nearest}; got {self.n_components}"
             )
+
+    @property
+    def grows(self) -> bool:
+        return True
 
     def n_outputs(self, n_features: int) -> int:
         """D of the first row."""
@@ -88,15 +91,43 @@ class Growing(RandomFourier):
             projections.append(q / scaler.scale[:, None])
         return replace(state, projection=np.concatenate(projections, axis=1), offset=np.concatenate(offsets))
 
+    def next_change(self, state: GrowingState, t: int) -> int:
+        """The last row that is learned with the features of the present, or one before it."""
+        if self.blocks_of(state) != self.n_blocks(t + 1):
+            return t
+        rows = range(t + 1, 2 * t + 64)
+        return t + bisect_right(rows, self.n_blocks(t + 1), key=self.n_blocks)
+
+    def change(self, state: GrowingState, t: int, targets: Array) -> "Widened":
+        """Every score stays as it was."""
+        before, after = self.blocks_of(state), self.n_blocks(t + 1)
+        grown = self.grow(cast(state, np.float64), after)
+        return Widened(grown, sqrt(after / before), (after - before) * self.block)
+
     def apply(self, state: FourierState, X: Array) -> Array:
         """[cos, sin] of the first block, then of the next: a growth leaves what is there in its place."""
         return cos_sin(self._angles(state, X), self.block // 2)
 
 
+@dataclass(frozen=True)
+class Widened(Change):
+    """More features, so that all are shorter by ``up``."""
+
+    up: float
+    more: int
+
+    def weights(self, w: Array) -> Array:
+        return np.pad((self.up * w).astype(w.dtype), ((0, 0), (0, self.more), (0, 0)))
+
+    def squares(self, squares: Array) -> Array:
+        """As if these features had been there from the start: each gradient is shorter by up."""
+        return np.pad((squares / self.up**2).astype(squares.dtype), ((0, 0), (0, self.more), (0, 0)))
+
+
 def refuse_growing(features: FeatureMap, who: str) -> None:
     """Raise ValueError if ``features`` grow, for what needs one space from the first row to the last."""
-    if isinstance(features, Growing):
+    if features.grows:
         raise ValueError(
-            f"{who} needs features of fixed size: use RandomFourier({features.n_components}). Growing features are for "
-            "Learner, FPOGD, OGD, OLP, OAM, PairwiseRanker and PairwiseRegressor"
+            f"{who} needs features that stay as they are; got {features}. Features that grow are for Learner, FPOGD, "
+            "OGD, OLP, OAM, PairwiseRanker and PairwiseRegressor"
         )

@@ -46,11 +46,16 @@ class Nodes:
         leaf = tree.children_left < 0
         here = np.arange(n)
         self.columns[k, :n] = np.where(leaf, 0, tree.feature)
-        self.values[k, :n] = np.where(leaf, 0.0, tree.threshold)
+        # float32, as the rows that it was grown from: the same in a model of any dtype.
+        self.values[k, :n] = np.where(leaf, 0.0, tree.threshold).astype(np.float32)
         self.yes[k, :n] = np.where(leaf, here, tree.children_left)
         self.no[k, :n] = np.where(leaf, here, tree.children_right)
         self.missing_yes[k, :n] = tree.missing_go_to_left
         number_nodes(self.yes[k, :n], self.no[k, :n], levels, self.cells[k])
+
+    def leaves(self, k: int, X: Any) -> Array:
+        """The leaf of each row in tree k."""
+        return self.walk(X, np.zeros(0, np.int64), slice(k, k + 1))[:, 0, -1]
 
     def walk(self, X: Any, levels: Array, trees: slice = slice(None)) -> Array:
         """The cell of each row at each level of the trees: (rows, trees, levels)."""
@@ -67,20 +72,25 @@ class Nodes:
         return out
 
 
-def grow_tree(rows: Any, labels: Array | None, weight: Array | None, least: int, rng: np.random.Generator) -> Any:
+def grow_tree(
+    rows: Any, labels: Array | None, weight: Array | None, least: int, rng: np.random.Generator, **limits: Any
+) -> Any:
     """An extremely randomised tree with at least ``least`` rows in a leaf; without labels, one that chance grows.
 
     With labels the best of sqrt(d) random splits of random columns is taken: by classes if these are whole numbers,
     else by squared error. Without, one random split of one random column, as in scikit-learn's RandomTreesEmbedding.
+    ``limits``: more of scikit-learn's parameters.
     """
     from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
     seed = int(rng.integers(2**31))
+    rows = rows.astype(np.float32, copy=False)
     if labels is None:
         noise, weight = rng.random(rows.shape[0]), None
         return ExtraTreeRegressor(max_features=1, min_samples_leaf=least, random_state=seed).fit(rows, noise).tree_
     kind = ExtraTreeClassifier if labels.dtype.kind == "i" else ExtraTreeRegressor
-    return kind(max_features="sqrt", min_samples_leaf=least, random_state=seed).fit(rows, labels, weight).tree_
+    chosen = {"max_features": "sqrt", **limits}
+    return kind(min_samples_leaf=least, random_state=seed, **chosen).fit(rows, labels, weight).tree_
 
 
 @compiled

@@ -197,6 +197,9 @@ class Mapped(Model):
         phi = self.rounded(self.features.fix_on(n_features, self._labelled(first), rng))
         kept = memory(phi, None if rows is None else rows.astype(self.work, copy=False))
         w = np.zeros((self.n_vectors, self.features.n_outputs(n_features)), self.work)
+        start = self.features.first_weights(phi, first, classes(self.pairs))
+        if start is not None and len(start) == len(w):
+            w[:] = start.astype(self.dtype)
         return State(phi, cast(kept, self.work), rng, w, w.copy())
 
     @final
@@ -246,6 +249,11 @@ class Mapped(Model):
         else:
             return None
         return Trouble(safe, text) if safe < 0.5 * told else None
+
+
+def classes(pairs: Pairs) -> Array:
+    """The classes of which there is a model each; none where labels are numbers."""
+    return pairs.targets if pairs.n_groups else np.zeros(0)
 
 
 def linear_scores(features: FeatureMap, state: State, coef: Array, X: Any) -> Array:

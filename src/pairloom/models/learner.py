@@ -1,6 +1,5 @@
 """The parts put together: min_w sum_t sum_{j in B_t} p_j l(<w, phi(x_t) - phi(x_j)>; y_t, y_j) + Omega(w)."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -8,17 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairloom.base.batch import Batch, Scored
-from pairloom.base.clock import NEVER
 from pairloom.base.csr import is_sparse
-from pairloom.base.tree import cast
 from pairloom.base.typing import Array
 from pairloom.engines import cells, fused, reference, sparse
 from pairloom.engines.base import Engine, candidates
 from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
+from pairloom.features.base import Change
 from pairloom.losses import Loss, Residual, Square
 from pairloom.memory import Memory, MemoryState, Strata
-from pairloom.models.base import Mapped, Trouble, linear_scores
+from pairloom.models.base import Mapped, Trouble, classes, linear_scores
 from pairloom.steps import L2, Penalty
 
 
@@ -127,9 +125,13 @@ class Learner(Mapped):
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
-        if self.features.grows:
-            grow(self, self.features, state)
-        return self.learn(state, batch)
+        if not self.features.grows:
+            return self.learn(state, batch)
+        while self.features.next_change(state.phi, state.t) == state.t:
+            follow(self, state, self.features.change(state.phi, state.t, classes(self.pairs)))
+        scored = self.learn(state, batch)
+        self.features.remember(state.phi, batch, scored.scores)
+        return scored
 
     def coef(self, state: State) -> Array:
         """The output iterate, one row per target of the pairs."""
@@ -141,12 +143,7 @@ class Learner(Mapped):
 
     def next_row(self, state: State) -> int:
         """The last row that is learned with the features of the next one, or one before it."""
-        if not self.features.grows:
-            return NEVER
-        growing: Any = self.features
-        n_blocks = growing.n_blocks
-        rows = range(state.t + 1, 2 * state.t + 64)
-        return state.t + bisect_right(rows, n_blocks(state.t + 1), key=n_blocks)
+        return self.features.next_change(state.phi, state.t + 1)
 
     def check_room(self, state: State | None, n: int) -> None:
         self.memory.check_room(None if state is None else state.memory, n)
@@ -167,17 +164,16 @@ class Learner(Mapped):
         return start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
 
 
-def grow(learner: Learner, features: Any, state: State) -> None:
-    """Bring all that lives in the feature space to the features of the next row; every score stays as it was."""
-    before, n_blocks = features.blocks_of(state.phi), features.n_blocks(state.t + 1)
-    if n_blocks == before:
-        return
-    state.phi = learner.rounded(features.grow(cast(state.phi, np.float64), n_blocks))
-    more = ((0, 0), (0, (n_blocks - before) * features.block))
-    up = np.sqrt(n_blocks / before)
-    state.w, state.w_bar = (np.pad((up * w).astype(w.dtype), more) for w in (state.w, state.w_bar))
+def follow(learner: Learner, state: State, change: Change) -> None:
+    """Bring all that lives in the feature space to the features of the next row."""
+    features, slots = learner.features, state.memory.slots
+    state.phi = learner.rounded(change.phi)
+    state.w, state.w_bar = (change.weights(w[:, :, None])[:, :, 0] for w in (state.w, state.w_bar))
     if state.squares is not None:
-        # As if these features had been there from the start: all of phi, and so each gradient, is shorter by up.
-        state.squares = np.pad((state.squares / up**2).astype(state.squares.dtype), more)
-    slots = state.memory.slots
-    slots.points = features.apply(state.phi, slots.rows)
+        state.squares = change.squares(state.squares[:, :, None])[:, :, 0]
+    if state.cells is not None:
+        state.cells = features.cells(state.phi, slots.rows)
+    elif features.sparse and not learner.by_specification:
+        sparse.relist(learner, state)
+    else:
+        slots.points = features.dense(state.phi, slots.rows)

@@ -1,0 +1,137 @@
+"""Trees that are grown while the stream runs: what is kept for them, and how the leaves of a new tree start."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairloom.base.batch import Batch
+from pairloom.base.csr import is_sparse
+from pairloom.base.tree import Rounded, node
+from pairloom.base.typing import Array
+from pairloom.features.base import Change
+
+RATE = 0.1
+"""How much of what is still wrong a new tree of a boosted forest takes on."""
+
+
+@node
+class Sample:
+    """The newest rows, in a ring: x, labels, weights, and the scores (one for each target) that they came with."""
+
+    X: Rounded
+    y: Array
+    weight: Array
+    scores: Array
+    count: int = 0
+
+    @classmethod
+    def empty(cls, size: int, n_features: int) -> "Sample":
+        """Room for ``size`` rows; for scores, once it is known how many a row has."""
+        return cls(np.zeros((size, n_features)), np.zeros(size), np.zeros(size), np.zeros((size, 0)))
+
+    def add(self, batch: Batch, scores: Array) -> None:
+        """Take rows in."""
+        size = len(self.y)
+        if not self.scores.shape[1]:
+            self.scores = np.zeros((size, scores.shape[1]))
+        newest = slice(max(0, len(batch) - size), None)
+        to = (self.count + np.arange(len(batch))[newest]) % size
+        X = batch.X[newest]
+        self.X[to] = X.toarray() if is_sparse(X) else X
+        self.y[to], self.weight[to], self.scores[to] = batch.y[newest], batch.weight[newest], scores[newest]
+        self.count += len(batch)
+
+    def rows(self) -> "Sample":
+        """Those that are there; not in the order in which they came."""
+        n = min(self.count, len(self.y))
+        return Sample(self.X[:n], self.y[:n], self.weight[:n], self.scores[:n], n)
+
+
+@dataclass(frozen=True)
+class Replanted(Change):
+    """One tree has become another. ``cells``: its coordinates; ``starts`` (targets, leaves): weights to begin with.
+
+    ``before``, ``after``: the old and the new leaf of each row of the sample. If they are there, the starts are
+    multiplied so that the new tree's scores fit the old tree's, and what the old leaves knew of the size of gradients
+    is handed on, row by row.
+    """
+
+    cells: slice
+    starts: Array
+    before: Array | None = None
+    after: Array | None = None
+
+    def weights(self, w: Array) -> Array:
+        own = w[:, self.cells]
+        starts = self.starts[:, :, None]
+        if self.before is not None:
+            old, new = own[:, self.before].astype(float), starts[:, self.after]
+            size = np.maximum(np.square(new).sum(axis=1, keepdims=True), 1e-300)
+            starts = np.maximum(0.0, (old * new).sum(axis=1, keepdims=True) / size) * starts
+        w[:, self.cells] = starts
+        return w
+
+    def squares(self, squares: Array) -> Array:
+        own = squares[:, self.cells]
+        made = np.zeros(own.shape)
+        if self.after is not None:
+            counts = np.maximum(1, np.bincount(self.after, minlength=own.shape[1]))
+            for k, r in np.ndindex(own.shape[0], own.shape[2]):
+                old = own[k, self.before, r]
+                made[k, :, r] = np.bincount(self.after, old, minlength=own.shape[1]) / counts
+        squares[:, self.cells] = made
+        return squares
+
+
+def votes(sample: Any, leaf: Array, n_leaves: int, targets: Array) -> Array:
+    """What the labels of rows say in each leaf: (targets, leaves).
+
+    The log-odds of a target's class, less those in all rows, with one row of these added; without ``targets``, the mean
+    of y, less that of all rows, over their deviation.
+    """
+    unit = float(sample.weight.mean())
+    total = np.bincount(leaf, sample.weight, minlength=n_leaves) + unit
+    if not len(targets):
+        mean = float(np.average(sample.y, weights=sample.weight))
+        spread = float(np.sqrt(np.average(np.square(sample.y - mean), weights=sample.weight))) or 1.0
+        return np.asarray(np.bincount(leaf, sample.weight * (sample.y - mean) / spread, minlength=n_leaves) / total)[
+            None
+        ]
+    made = np.zeros((len(targets), n_leaves))
+    for k, target in enumerate(targets):
+        own = sample.weight * (sample.y == target)
+        share = own.sum() / sample.weight.sum()
+        if 0 < share < 1:
+            part = (np.bincount(leaf, own, minlength=n_leaves) + unit * share) / total
+            made[k] = np.log(part / (1.0 - part)) - np.log(share / (1.0 - share))
+    return made
+
+
+def residuals(sample: Sample, targets: Array) -> tuple[Array, Array]:
+    """What is still wrong with the scores that rows came with, and how fast it would change: (rows, targets) each.
+
+    y - p and p (1 - p), with p the logistic function of the score and of an offset that makes them right on average:
+    pairs leave it open. Without ``targets``, y less the score and the offset, and 1.
+    """
+    if not len(targets):
+        wrong = sample.y[:, None] - sample.scores
+        return wrong - np.average(wrong, axis=0, weights=sample.weight), np.ones_like(wrong)
+    own = sample.y[:, None] == targets
+    weight = sample.weight[:, None] / sample.weight.sum()
+    offset = np.zeros(len(targets))
+    for _ in range(20):
+        p = 1.0 / (1.0 + np.exp(-np.clip(sample.scores + offset, -30, 30)))
+        slope = (weight * p * (1.0 - p)).sum(axis=0)
+        offset += np.clip((weight * (own - p)).sum(axis=0) / np.maximum(slope, 1e-3), -2.0, 2.0)
+    return own - p, p * (1.0 - p)
+
+
+def corrections(sample: Sample, wrong: Array, speed: Array, leaf: Array, n_leaves: int) -> Array:
+    """By how much each leaf should change the scores of its rows, times ``RATE``: (targets, leaves)."""
+    unit = float(sample.weight.mean())
+    made = np.empty((wrong.shape[1], n_leaves))
+    for k in range(len(made)):
+        top = np.bincount(leaf, sample.weight * wrong[:, k], minlength=n_leaves)
+        made[k] = RATE * top / (np.bincount(leaf, sample.weight * speed[:, k], minlength=n_leaves) + unit)
+    return made
