@@ -126,7 +126,7 @@ def _swap(header, arrays, rng):
 
 def _value(header, arrays, rng):
     values = header["state"]["values"]
-    values[_pick(rng, values)] = _pick(rng, PLAIN)
+    values[_pick(rng, values)] = copy.deepcopy(_pick(rng, PLAIN))
 
 
 def _kind(header, arrays, rng):
@@ -160,13 +160,13 @@ def _leaf(header, arrays, rng):
     if way == 0 and isinstance(here, dict):
         del here[key]
     elif way == 1 and isinstance(here, dict):
-        here["new"] = below
+        here["new"] = copy.deepcopy(below)
     elif way == 2:
         for _ in range(int(_pick(rng, (2, 30, 300)))):
             below = [below]
         here[key] = below
     else:
-        here[key] = _pick(rng, PLAIN)
+        here[key] = copy.deepcopy(_pick(rng, PLAIN))
 
 
 def _lied(about, seeds):
