@@ -11,27 +11,35 @@ Config = dict[str, Any]
 
 def random_config(options: dict[str, list[Any]], rng: np.random.Generator, valid: Callable[[Config], bool]) -> Config:
     """A valid configuration drawn at random."""
+    sizes = [len(values) for values in options.values()]
     while True:
-        config = {name: values[rng.integers(len(values))] for name, values in options.items()}
+        draws = rng.integers(sizes).tolist()
+        config = {name: values[k] for (name, values), k in zip(options.items(), draws, strict=True)}
         if valid(config):
             return config
-
-
-def pairs_of(config: Config) -> set[tuple[Any, ...]]:
-    """The pairs of option values in a configuration."""
-    return {(a, repr(config[a]), b, repr(config[b])) for a, b in combinations(sorted(config), 2)}
 
 
 def covering_array(options: dict[str, list[Any]], valid: Callable[[Config], bool], seed: int = 0) -> Iterator[Config]:
     """Greedy: the best of 60 random configurations, until 200 in a row bring no new pair."""
     rng = np.random.default_rng(seed)
-    covered: set[tuple[Any, ...]] = set()
+    numbers: dict[tuple[str, Any], int] = {}
+    for option, values in options.items():
+        for value in values:
+            numbers.setdefault((option, value), len(numbers))
+    first, second = np.array(list(combinations(range(len(options)), 2))).T
+    new = np.ones((len(numbers), len(numbers)), dtype=bool)
+
+    def pairs_of(config: Config) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs of option values in a configuration."""
+        chosen = np.array([numbers[item] for item in config.items()])
+        return chosen[first], chosen[second]
+
     idle = 0
     while idle < 200:
-        best = max((random_config(options, rng, valid) for _ in range(60)), key=lambda c: len(pairs_of(c) - covered))
-        if pairs_of(best) <= covered:
+        best = max((random_config(options, rng, valid) for _ in range(60)), key=lambda c: new[pairs_of(c)].sum())
+        if not new[pairs_of(best)].any():
             idle += 60
             continue
         idle = 0
-        covered |= pairs_of(best)
+        new[pairs_of(best)] = False
         yield best

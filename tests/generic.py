@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 from dataclasses import fields, is_dataclass
+from functools import cache
 
 import numpy as np
 
@@ -21,6 +22,7 @@ SMALL = Portfolio(
 """A race of every kind of candidate, each a small one."""
 
 
+@cache
 def classes():
     """The concrete estimators with a learner, wherever they are defined."""
     found = {}
@@ -31,6 +33,7 @@ def classes():
     return found
 
 
+@cache
 def forms():
     """(class, parameters) of each published form, by name."""
     return {

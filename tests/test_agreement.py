@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -221,21 +221,23 @@ def stream_output(config, state):
     return state.w if config["average"] == "last" else state.w_bar
 
 
-COVERING = list(covering_array(OPTIONS, valid))
+@cache
+def covering():
+    return list(covering_array(OPTIONS, valid))
 
 
 def test_the_covering_array_covers():
-    assert {c["representative"] for c in COVERING if c["loss"] == "hinge"} == {"fifo", "reservoir", "centroid"}
-    swept = {c["memory"] for c in COVERING if c["schedule"] is PassiveAggressive}
+    assert {c["representative"] for c in covering() if c["loss"] == "hinge"} == {"fifo", "reservoir", "centroid"}
+    swept = {c["memory"] for c in covering() if c["schedule"] is PassiveAggressive}
     assert swept == {"strata", *MEMORIES}
-    assert {c["memory"] for c in COVERING if c["schedule"] is AdaGrad} == {"strata", *MEMORIES}
-    assert 50 <= len(COVERING) <= 250
+    assert {c["memory"] for c in covering() if c["schedule"] is AdaGrad} == {"strata", *MEMORIES}
+    assert 50 <= len(covering()) <= 250
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("part", range(4))
 def test_engines_agree_on_every_pair_of_options(part, dtype):
-    for config in COVERING[part::4]:
+    for config in covering()[part::4]:
         assert_agree(config, dtype)
 
 

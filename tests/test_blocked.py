@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -115,12 +116,14 @@ def assert_same_state(stream, reference, tol):
         assert close(ours.memory.centers, truth.memory.centers, tol)
 
 
-COVERING = list(covering_array(GRID_OPTIONS, fits, seed=1))
+@cache
+def covering():
+    return list(covering_array(GRID_OPTIONS, fits, seed=1))
 
 
 @pytest.mark.parametrize("part", range(4))
 def test_grids_agree_on_every_pair_of_options(part):
-    for config in COVERING[part::4]:
+    for config in covering()[part::4]:
         assert_grid_agrees(config, "float64", n=150)
 
 

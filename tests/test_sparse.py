@@ -4,6 +4,7 @@ import pickle
 import tracemalloc
 import warnings
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -114,13 +115,15 @@ def compare(our_stream, true_stream, tol, average):
         assert dense.close(ours.memory.scatter, truth.memory.scatter, 10 * tol)
 
 
-COVERING = list(covering_array(OPTIONS, dense.valid, seed=1))
+@cache
+def covering():
+    return list(covering_array(OPTIONS, dense.valid, seed=1))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("part", range(4))
 def test_agrees_on_every_pair_of_options(part, dtype):
-    for config in COVERING[part::4]:
+    for config in covering()[part::4]:
         assert_agree(make_learner(config), rows_for(config, 300), dtype)
 
 
