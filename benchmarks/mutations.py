@@ -21,6 +21,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import track
@@ -53,25 +54,34 @@ class Mutation:
 def mutations(path: Path, name: str) -> Iterator[tuple[Mutation, tuple[int, int, int, int]]]:
     """All mutations of a file, with the place in the text that each replaces."""
     text = path.read_text()
+    lines = text.splitlines(keepends=True)
     for top in ast.walk(ast.parse(text)):
         if not isinstance(top, ast.FunctionDef) or top.name.startswith("__"):
             continue
         seen: dict[tuple[str, str], int] = {}
         for spot in ast.walk(ast.Module(top.body, [])):
-            made = replaced(spot, text)
+            made = replaced(spot, lines)
             if made is None or isinstance(spot, ast.FunctionDef):
                 continue
-            old, new = ast.get_source_segment(text, spot) or "", made
+            old, new = segment(spot, lines), made
             place = seen[old, new] = seen.get((old, new), -1) + 1
             where = (spot.lineno, spot.col_offset, spot.end_lineno or 0, spot.end_col_offset or 0)
             yield Mutation(name, top.name, place, old, new), where
 
 
-def replaced(spot: ast.AST, text: str) -> str | None:
+def segment(spot: Any, lines: list[str]) -> str:
+    """``ast.get_source_segment``, which splits the text into its lines each time."""
+    taken = [line.encode() for line in lines[spot.lineno - 1 : spot.end_lineno]]
+    taken[-1] = taken[-1][: spot.end_col_offset]
+    taken[0] = taken[0][spot.col_offset :]
+    return b"".join(taken).decode()
+
+
+def replaced(spot: ast.AST, lines: list[str]) -> str | None:
     """A line of code with one thing changed; None if there is nothing to change."""
 
     def code(part: ast.AST) -> str:
-        return f"({ast.get_source_segment(text, part)})"
+        return f"({segment(part, lines)})"
 
     if isinstance(spot, ast.Compare) and len(spot.ops) == 1 and type(spot.ops[0]) in SWAPS:
         return f"{code(spot.left)} {SWAPS[type(spot.ops[0])]} {code(spot.comparators[0])}"
@@ -84,7 +94,7 @@ def replaced(spot: ast.AST, text: str) -> str | None:
     if isinstance(spot, ast.Constant) and isinstance(spot.value, bool):
         return repr(not spot.value)
     if isinstance(spot, ast.Call) and isinstance(spot.func, ast.Name) and spot.func.id in NAMES:
-        return f"{NAMES[spot.func.id]}({', '.join(ast.get_source_segment(text, a) or '' for a in spot.args)})"
+        return f"{NAMES[spot.func.id]}({', '.join(segment(a, lines) for a in spot.args)})"
     return None
 
 

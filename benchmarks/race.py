@@ -40,7 +40,7 @@ Learn = Callable[[np.ndarray, np.ndarray], object]
 
 def rows(toy: bool) -> tuple[np.ndarray, np.ndarray]:
     if toy:
-        X = np.random.default_rng(0).normal(size=(17_000, 5))
+        X = np.random.default_rng(0).normal(size=(4_000, 5))
         y = (np.square(X[:, :2]).sum(axis=1) > 4).astype(int)
     else:
         X, y = next(data for data in DATASETS if data.name == "covtype").read()
@@ -78,7 +78,8 @@ def along_the_stream(X: np.ndarray, y: np.ndarray, split: int, size: int | None,
     if split > PHASES[-1]:
         AUCClassifier(random_state=0).fit(X[:20_000], y[:20_000])  # compiles
     learn, _ = scikit_learn(1024, X)
-    base = seconds(learn, X[:10_000], y[:10_000]) / 10_000
+    few = min(10_000, split)
+    base = seconds(learn, X[:few], y[:few]) / few
     total = 0.0
     phases = [row for row in PHASES if row < split]
     for start, end in zip(phases, (*phases[1:], split), strict=True):
@@ -156,7 +157,7 @@ def main() -> None:
     small = Portfolio(widths=(1.0,), near_widths=(1.0,), far_widths=(), n_components=64, n_landmarks=(64, 128), rank=32)
     warnings.simplefilter("ignore", StabilityWarning)  # of a candidate's steps some are too long on purpose
     with threadpool_limits(1):
-        split, size = (16_500, 64) if toy else (int(0.8 * len(y)), None)
+        split, size = (3_000, 64) if toy else (int(0.8 * len(y)), None)
         console.print(along_the_stream(X, y, split, size, figure))
         n, portfolio = (1_000, small) if toy else (20_000, Portfolio())
         names = ("candidate", "D", "models", "AUC", "all models, us", "one, us", "nominal, us", "MB")
