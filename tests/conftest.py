@@ -1,6 +1,7 @@
 """Streams that the tests share, and the data folder."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,22 @@ def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, n
         order = np.argsort(-y[: n // 3], kind="stable")
         X[: n // 3], y[: n // 3] = X[order], y[order]
     return X, y
+
+
+FIRST = (
+    "every_estimator", "features", "memories", "kernels", "extras", "data", "benchmarks", "contributing", "docs",
+    "scikit_learn", "persist", "whitened", "sparse", "blocked", "agreement", "koil", "checkpoint", "demo",
+    "systems_table", "threads", "fuzz", "compiled", "pairs_page",
+)  # fmt: skip
+"""Long files. Two processes take whole files in turn, in this order: the last ones are short, so both end together.
+The first compiles nearly everything, while the other runs files that compile little."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, then those of many tests."""
+    rank = {f"test_{name}": k for k, name in enumerate(FIRST)}
+    count = Counter(item.path for item in items)
+    items.sort(key=lambda item: (rank.get(item.path.stem, len(FIRST)), -count[item.path], str(item.path)))
 
 
 STREAMS = ("random", "duplicates", "sorted", "one_class_first")
