@@ -190,7 +190,7 @@ def close_squares(ours, truth, tol):
     return close(np.sqrt(ours.squares), np.sqrt(truth.squares), tol)
 
 
-def assert_agree(config, dtype, n=180):
+def assert_agree(config, dtype, n=130):
     X, y = make_stream(config["stream"], n, 5, seed=7)
     groups = None if config["groups"] is None else np.arange(n) // 7 % config["groups"]
     rows = (X, labels_for(config["pairs"], X, y), weights_for(config["weights"], n), groups)

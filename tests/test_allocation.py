@@ -85,7 +85,7 @@ def test_engines_agree(seed, dtype, tol):
     rng = np.random.default_rng(seed)
     for _ in range(12):
         config = random_config(OPTIONS, rng, lambda config: True)
-        data = rows(config, 900)
+        data = rows(config, 700)
         start = make(config, dtype=dtype)
         ours, truth = learn(start, *data), learn(replace(start, engine="reference"), *data)
         for key, value in vars(truth.memory.seats).items():

@@ -138,9 +138,9 @@ def test_a_constant_added_to_all_rows_changes_nothing():
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize("pairs", BOTH)
 def test_the_compiled_loop_is_the_rule(pairs, kind):
-    X, y = make_stream(kind, 200, 6)
+    X, y = make_stream(kind, 100, 6)
     for labels in (y, three_classes(X)):
-        for weight in (None, weights(200)):
+        for weight in (None, weights(100)):
             for average in ("last", "poly"):
                 make = lambda engine: AllPairs(pairs=pairs, average=average, dtype="float64", engine=engine)  # noqa: B023, E731
                 assert_engines_agree(make, X, labels, weight)

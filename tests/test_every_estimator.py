@@ -218,8 +218,8 @@ def test_sparse_rows_and_frames_give_the_model_of_arrays(form):
 
 @pytest.mark.parametrize(("form", "kind"), on_two_streams(FORMS))
 def test_the_compiled_code_does_what_the_specification_says(form, kind):
-    X, y = make_stream(kind, 250, 4)
-    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 250)
+    X, y = make_stream(kind, 160, 4)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 160)
     for labels in (y, np.digitize(X[:, 0], [-0.5, 0.5])):
         fast, slow = (make(form, dtype="float64", engine=e).fit(X, labels, weight) for e in ("auto", "reference"))
         recent = [model.stream_.state.observed["recent"].scores for model in (fast, slow)]

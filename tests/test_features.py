@@ -278,10 +278,15 @@ def test_a_sparse_row_has_the_same_bits_in_every_call(d, D, dtype):
     np.testing.assert_array_equal(features.apply(state, X[order]), whole[order])
 
 
+@pytest.fixture(scope="module")
+def wide():
+    return sp.random_array((2000, 47_236), density=0.002, format="csr", rng=np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("scale", SCALINGS)
 @pytest.mark.parametrize("kind", MAPS, ids=str)
-def test_many_columns_stay_sparse(kind, scale):
-    X = sp.random_array((2000, 47_236), density=0.002, format="csr", rng=np.random.default_rng(0))
+def test_many_columns_stay_sparse(kind, scale, wide):
+    X = wide.copy()
     features = MAPS[kind](scale)
     tracemalloc.start()
     state = fixed(features, X, dtype=np.float32)

@@ -60,8 +60,8 @@ def arrays(state):
 @pytest.mark.parametrize("weights", ["none", "counts", "heavy"])
 @pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-10), ("float32", 1e-4)])
 def test_engines_agree(kind, weights, dtype, tol):
-    X, y = make_stream(kind, 300, 4, seed=1)
-    weight = weights_of(weights, 300)
+    X, y = make_stream(kind, 150, 4, seed=1)
+    weight = weights_of(weights, 150)
     for name, memory in MEMORIES.items():
         start = make(memory, dtype=dtype, step=Constant(0.002 if weights == "heavy" else 0.02))
         ours = learn(start, X, y, weight).learned

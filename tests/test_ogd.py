@@ -22,7 +22,7 @@ def path(model, X, y):
 @pytest.mark.parametrize("penalty", [{}, {"alpha": 0.3}, {"radius": 0.2}])
 @pytest.mark.parametrize("partner", ["previous", "opposite"])
 def test_it_is_the_published_loop(partner, penalty, loss, engine):
-    X, y = make_stream("random", 150, 4)
+    X, y = make_stream("random", 60, 4)
     model = OGD(partner=partner, loss=loss, eta=0.2, dtype="float64", engine=engine, **penalty)
     w, w_bar, last = np.zeros(4), np.zeros(4), {}
     for t, (found, found_bar) in enumerate(path(model, X, y), start=1):
@@ -45,7 +45,7 @@ def test_it_is_the_published_loop(partner, penalty, loss, engine):
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_is_fpogd_with_one_stratum(kind, loss):
-    X, y = make_stream(kind, 200, 4)
+    X, y = make_stream(kind, 80, 4)
     shared = {"loss": loss, "eta": 0.02, "schedule": "sqrt", "dtype": "float64", "average": "last"}
     for partner, strata in (("previous", {"strata": "joint", "normalization": "history"}), ("opposite", {})):
         ours = path(OGD(partner=partner, **shared), X, y)

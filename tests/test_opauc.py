@@ -141,9 +141,9 @@ def test_a_constant_added_to_all_rows_changes_nothing():
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize("form", FORMS)
 def test_the_compiled_loop_is_the_rule(form, kind):
-    X, y = make_stream(kind, 200, 6)
+    X, y = make_stream(kind, 100, 6)
     make = lambda **changes: OPAUC(**{"eta": 0.02, "random_state": 1, **FORMS[form], **changes})  # noqa: E731
-    for weight in (None, weights(200)):
+    for weight in (None, weights(100)):
         assert_engines_agree(lambda engine: make(dtype="float64", engine=engine), X, y, weight)
         assert_engines_agree(lambda engine: make(dtype="float64", engine=engine), X, three_classes(X), weight)
     assert_engines_agree(lambda engine: make(dtype="float32", engine=engine), X, y, tol=1e-4)
