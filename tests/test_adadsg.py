@@ -116,9 +116,9 @@ def test_a_fit_written_out(loss, accuracy, l1):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_compiled_agrees_with_the_specification(kind, features, loss, classes):
-    X, y = make_stream(kind, 120, 4)
+    X, y = make_stream(kind, 140, 4)
     y = three_classes(X, y) if classes == 3 else y
-    weight = np.random.default_rng(0).gamma(1.0, size=120)
+    weight = np.random.default_rng(0).gamma(1.0, size=140)
     parameters = {
         "loss": loss, "eta": 0.02, "alpha": 0.2, "l1": 1e-3, "n_stages": 5, "dtype": "float64", "random_state": 2,
         **FEATURES[features],

@@ -48,7 +48,7 @@ def close(a, b, tol):
     [("random", 2, False), ("duplicates", 3, True), ("sorted", 2, True), ("one_class_first", 3, True)],
 )
 def test_engines_agree(make, kind, n_classes, weighted):
-    X, y, weight = rows_of(kind, n_classes, n=100)
+    X, y, weight = rows_of(kind, n_classes, n=120)
     weight = weight if weighted else None
     for tuned in (False, True):
         truth = make(tuned=tuned, dtype="float64", engine="reference").fit(X, y, weight)
