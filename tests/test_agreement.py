@@ -244,14 +244,14 @@ def test_engines_agree_on_every_pair_of_options(part, dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_engines_agree_on_random_options(dtype):
     rng = np.random.default_rng(11)
-    for _ in range(40):
+    for _ in range(20):
         assert_agree(random_config(OPTIONS, rng, valid), dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_engines_agree_on_random_options_where_features_grow(dtype):
     rng = np.random.default_rng(12)
-    for _ in range(40):
+    for _ in range(20):
         assert_agree(random_config({**OPTIONS, "features": ["growing"]}, rng, valid), dtype)
 
 

@@ -129,7 +129,7 @@ def test_grids_agree_on_every_pair_of_options(part):
 
 def test_grids_agree_in_float32():
     rng = np.random.default_rng(4)
-    for _ in range(25):
+    for _ in range(15):
         assert_grid_agrees(random_config(GRID_OPTIONS, rng, fits), "float32", n=130)
 
 

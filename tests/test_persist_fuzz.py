@@ -119,7 +119,7 @@ def attack(valid, name, seed):
 
 
 @pytest.mark.parametrize("name", FEW)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_files_that_are_cut_off_or_damaged(valid, name, seed):
     path = valid(name)[0]
@@ -128,7 +128,7 @@ def test_files_that_are_cut_off_or_damaged(valid, name, seed):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_hostile_files_with_a_right_digest(valid, name, seed):
     attack(valid, name, seed)

@@ -132,7 +132,7 @@ def test_agrees_on_every_pair_of_options(part, dtype):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_agrees_on_random_options(dtype):
     rng = np.random.default_rng(12)
-    for _ in range(40):
+    for _ in range(20):
         config = random_config(OPTIONS, rng, dense.valid)
         assert_agree(make_learner(config), rows_for(config), dtype)
 

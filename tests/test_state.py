@@ -79,9 +79,9 @@ def test_so_does_one_of_three_classes_and_csr_rows(form):
     assert_goes_on(changed(form), csr_array(X), y, 300, classes=["low", "middle", "high"])
 
 
-@pytest.mark.parametrize("at", [10, 300, 1024, 1100, 9000, 16_500])
-def test_a_race_goes_on_from_its_flat_state_at_every_stage(at):
-    """With none but scouts, between two replays, right after the large spaces joined, narrowed, and settled."""
+@pytest.mark.parametrize("at", [300, 16_500])
+def test_a_race_goes_on_from_its_flat_state(at):
+    """Between two replays, and settled; test_persist.py has the stages between them, through a file."""
     X, y = make_stream("random", at + 150, 3)
     assert_goes_on(AUCClassifier(portfolio=SMALL, budget=Budget(2**24), random_state=0), X, y, at)
 
