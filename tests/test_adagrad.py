@@ -33,6 +33,7 @@ from pairloom import (
 )
 from pairloom.base.tree import flatten, same
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS
+from pairloom.models.learner import grow
 from pairloom.steps import Constant, Penalty
 from pairloom.steps.penalties import shrink
 from pairloom.systems import FPOGD, KOIL, OGD, OLP, SOLAM, AdaDSG
@@ -192,7 +193,8 @@ def test_three_classes_csr_rows_after_dense_rows_and_calls_of_any_length(penalty
         Identity(scale=scale), pairs=OppositeClass(3), memory=Strata(eps=2.0, max_strata=3), step=AdaGrad(0.05),
         penalty=penalty, average=average, dtype="float64", seed=0,
     )  # fmt: skip
-    truth = learned(learner, "reference", X, y, weight)
+    specified = test_sparse.learn(Stream(replace(learner, engine="reference")), X, y, weight)
+    truth, scores = specified.learned, specified.recent()[0]
     streams = [Stream(learner) for _ in range(3)]
     for stream, cuts in zip(streams, ([100], [100, 101, 250], [100, *range(150, 300)]), strict=True):
         test_sparse.learn(stream, X[:100], y[:100], weight[:100], cuts=[50] * (len(cuts) > 1))
@@ -200,6 +202,7 @@ def test_three_classes_csr_rows_after_dense_rows_and_calls_of_any_length(penalty
         test_sparse.learn(stream, sp.csr_array(X[100:]), y[100:], weight[100:], cuts=rest)
         for name in ("w", "squares", "w_bar")[: 2 if average == "last" else 3]:
             np.testing.assert_allclose(getattr(stream.learned, name), getattr(truth, name), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(stream.recent()[0], scores, rtol=1e-10, atol=1e-12)
     for stream in streams[1:]:
         ours, expected = test_sparse.arrays(stream.state), test_sparse.arrays(streams[0].state)
         assert ours.keys() == expected.keys()
@@ -237,20 +240,16 @@ def test_l1_on_csr_rows_leaves_exact_zeros_and_rare_columns_alone():
 
 
 def test_where_features_grow_the_squares_are_those_of_the_features_as_they_are():
-    X, y = make_stream("random", 120, 3)
     learner = Learner(
         Growing(64, Gaussian(0.3), 8), memory=Strata(cluster_in="input"), step=AdaGrad(0.1), dtype="float64", seed=0
     )
-    stream, now = Stream(learner), np.zeros((1, 8))
-    for i in range(120):
-        before, now = now, stream.partial_fit(X[i : i + 1], y[i : i + 1]).learned.squares
-        old, new = before.shape[1], now.shape[1]
-        assert now.shape == stream.learned.w.shape
-        if new > old:
-            gain = now[:, :old] - before * old / new
-            assert (gain >= -1e-15).all()
-            assert gain.max() < 0.5 * (before.max() or 1.0)
-    assert new > 16
+    state = learner.init(3, None)
+    state.squares[:], state.w[:], state.t = 6.0, 2.0, 40
+    grow(learner, learner.features, state)
+    new = state.w.shape[1]
+    assert new > 8
+    np.testing.assert_allclose(state.w, [[2.0 * np.sqrt(new / 8)] * 8 + [0.0] * (new - 8)])
+    np.testing.assert_allclose(state.squares, [[6.0 * 8 / new] * 8 + [0.0] * (new - 8)])
 
 
 # What is refused.

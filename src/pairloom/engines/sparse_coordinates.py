@@ -13,18 +13,22 @@ from pairloom.steps.adagrad import SMALL
 
 @compiled
 def combine_differences(
-    scratch: Array, touched: Array, v: Array, cols: Array, vals: Array,
+    scratch: Array, row: Array, seen: Array, touched: Array, v: Array, cols: Array, vals: Array,
     columns: Array, values: Array, counts: Array, partners: Array, q: Array,
 ) -> int:  # fmt: skip
     """``coordinates.differences``: v <- sum_k q_k (B_k - z); returns the number of its entries.
 
-    ``scratch``, with room for all columns, is zero before and after.
+    ``scratch`` and ``row``, with room for all columns, are zero before and after; ``seen`` has one place more.
     """
     n = 0
+    for e in range(cols.shape[0]):
+        row[cols[e]] = vals[e]
     for k in range(partners.shape[0]):
         if q[k] != 0:
             j = partners[k]
-            add_difference(scratch, q[k], columns[j, : counts[j]], values[j, : counts[j]], cols, vals)
+            add_difference(scratch, q[k], columns[j, : counts[j]], values[j, : counts[j]], cols, row, seen)
+    for e in range(cols.shape[0]):
+        row[cols[e]] = 0.0
     for k in range(partners.shape[0]):
         if q[k] != 0:
             n = collect(scratch, touched, v, n, columns[partners[k], : counts[partners[k]]])
@@ -32,18 +36,20 @@ def combine_differences(
 
 
 @compiled
-def add_difference(a: Array, factor: float, cols: Array, vals: Array, less_cols: Array, less_vals: Array) -> None:
-    """a <- a + factor (row - less), both ordered by column."""
-    i, e = 0, 0
-    while i < cols.shape[0] or e < less_cols.shape[0]:
-        own = e == less_cols.shape[0] or (i < cols.shape[0] and cols[i] <= less_cols[e])
-        less = i == cols.shape[0] or (e < less_cols.shape[0] and less_cols[e] <= cols[i])
-        column = cols[i] if own else less_cols[e]
-        x = 1.0 * vals[i] if own else 0.0
-        x -= 1.0 * less_vals[e] if less else 0.0
-        a[column] += factor * x
-        i += own
-        e += less
+def add_difference(
+    a: Array, factor: float, cols: Array, vals: Array, row_cols: Array, row: Array, seen: Array
+) -> None:  # fmt: skip
+    """a <- a + factor (point - row); the last of ``seen`` counts points, the others name the last one with a column."""
+    stamp = seen[seen.shape[0] - 1] + 1
+    seen[seen.shape[0] - 1] = stamp
+    for e in range(cols.shape[0]):
+        c = cols[e]
+        a[c] += factor * (vals[e] - row[c])
+        seen[c] = stamp
+    for e in range(row_cols.shape[0]):
+        c = row_cols[e]
+        if seen[c] != stamp:
+            a[c] -= factor * row[c]
 
 
 @compiled

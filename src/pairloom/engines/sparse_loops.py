@@ -43,6 +43,8 @@ def learn_rows(
     partners = np.empty(mass.shape[0], np.int64)
     p, q = np.empty(mass.shape[0]), np.empty(mass.shape[0])
     scratch, touched, v = np.zeros(d), np.empty(d, np.int64), np.empty(d)
+    if adaptive is not None:
+        row, seen = np.zeros(d), np.zeros(d + 1, np.int64)
     for i in range(y.shape[0]):
         cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         for k in range(models.shape[0]):
@@ -58,7 +60,7 @@ def learn_rows(
                 if count >= 0:
                     adapt_rows(
                         w, u, f, center, s, cols, vals, y[i], weight[i], k, adaptive, bound, loss, pairs, models[k],
-                        columns, values, counts, labels, partners[:count], p, q, scratch, touched, v, tally,
+                        columns, values, counts, labels, partners[:count], p, q, scratch, row, seen, touched, v, tally,
                     )  # fmt: skip
             elif count >= 0 and sequential:
                 sweep_rows(
@@ -147,11 +149,11 @@ def adapt_rows(
     w: Array, u: Array, f: Array, center: Array, s: float, cols: Array, vals: Array, y: float, weight: float,
     k: int, adaptive: Adaptive, bound: float, loss: int, pairs: int, model: float,
     columns: Array, values: Array, counts: Array, labels: Array, partners: Array, p: Array, q: Array,
-    scratch: Array, touched: Array, v: Array, tally: Array,
+    scratch: Array, row: Array, seen: Array, touched: Array, v: Array, tally: Array,
 ) -> None:  # fmt: skip
     """``fused.adapt``; s is <w_hat, z>. The gradient has the entries v in the columns ``touched``."""
     g = row_losses(loss, pairs, model, y, f[SIGMA], s, w, columns, values, counts, labels, partners, p, q)
-    n = combine_differences(scratch, touched, v, cols, vals, columns, values, counts, partners, q)
+    n = combine_differences(scratch, row, seen, touched, v, cols, vals, columns, values, counts, partners, q)
     times = min(weight, HEAVY)
     if not is_safe(1.0, g + times * times * square_of(v[:n])):
         tally[SKIPPED] += 1
