@@ -20,6 +20,7 @@ from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
 from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
+from pairloom.models.path import StepPath
 from pairloom.pairs import ClassDifference, Difference, OppositeClass, Order
 from pairloom.steps import L2, AdaGrad, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
 from pairloom.stream import StabilityWarning, Stream
@@ -70,6 +71,7 @@ __all__ = [
     "Square",
     "SquaredHinge",
     "StabilityWarning",
+    "StepPath",
     "Strata",
     "Stream",
     "Whitened",

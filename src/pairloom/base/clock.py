@@ -78,5 +78,12 @@ def next_renewal(planted: int, n_trees: int) -> int:
 
 
 def next_boost(planted: int, n_trees: int) -> int:
-    """The row after which a forest that has grown so many trees adds one: every 256 rows, until it is full."""
-    return 256 * (planted + 1) if planted < n_trees else NEVER
+    """The row after which a forest that has grown so many trees adds one, until it is full.
+
+    The first half of them every 64 rows, the others every 512.
+
+    >>> [next_boost(planted, 100) for planted in (0, 49, 50, 99)], next_boost(100, 100) == NEVER
+    ([64, 3200, 3712, 28800], True)
+    """
+    half = n_trees // 2
+    return 64 * min(planted + 1, half) + 512 * max(0, planted + 1 - half) if planted < n_trees else NEVER

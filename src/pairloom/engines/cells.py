@@ -71,6 +71,23 @@ def learn_block(
     return scores
 
 
+def score(cells: Array, w: Array) -> Array:
+    """<w, phi> of rows, given by their cells, and of each model: (rows, targets, models)."""
+    scores = np.empty((len(cells), len(w), w.shape[2]))
+    score_cells(cells, w, w.dtype.type(1.0 / np.sqrt(cells.shape[1])), scores)
+    return scores
+
+
+@compiled
+def score_cells(cells: Array, w: Array, value: float, scores: Array) -> None:
+    """Fill ``scores``."""
+    s = np.empty(w.shape[2], w.dtype)
+    for i in range(cells.shape[0]):
+        for k in range(w.shape[0]):
+            add_up(w[k], cells[i], value, s)
+            scores[i, k] = s
+
+
 @compiled
 def learn_cells(
     cells: Array, y: Array, times: Array, weight: Array, query: Array, etas: Array, alpha: float, l1: float,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pairloom.base.batch import Batch
-from pairloom.base.checks import check_choice, check_count, check_number
+from pairloom.base.checks import check_choice, check_count
 from pairloom.base.clock import NEVER, next_boost, next_renewal
 from pairloom.base.csr import Rows, rows_of_cells
 from pairloom.base.tree import node
@@ -52,37 +52,44 @@ class Forest(FeatureMap):
 
     <phi(x), phi(x')> is the share of trees that put x and x' into one leaf: the kernel of a random forest. It is wide
     where rows are few and narrow where they are many, does not see the scale of a column, and takes missing values:
-    each split sends them to a side of their own. ||phi(x)|| = 1 exactly.
+    each split sends them to a side of their own. ||phi(x)|| = 1 exactly. Best with steps per coordinate
+    (:class:`~pairloom.AdaGrad`): cells are visited at very different rates.
 
-    With ``levels``, the node at each of these depths is a coordinate too (the root is at depth 0; where a path has
-    ended, its leaf is repeated under an index of that level): coarse cells learn first, fine ones later. Then
-    m = M (1 + number of levels).
+    With ``labels`` a tree is an extremely randomised tree of scikit-learn's, in which the best of sqrt(d) random splits
+    is taken. Labels that grew a tree are not learned again by its leaves, which would be shown what they were chosen
+    for; they are used once more, as votes: the weight of a new leaf starts at the log-odds of its rows. Without labels,
+    splits are random, weights start at 0, and all rows teach. Categories given as whole numbers are split by order.
 
-    Trees are grown from the first rows of the stream. With ``labels`` each is an extremely randomised tree of
-    scikit-learn's, grown by the first ``share`` of them; these rows are then not learned again, or their leaves would
-    teach what they were chosen for. Without, splits are random, and all rows grow and teach. A leaf has at least 2
-    rows, and more where ``max_leaves`` asks for it.
+    ``growth`` says when trees are grown:
 
-    Categories given as whole numbers are split by their order, like any other column.
+    - "once": from the first ``n_rows`` rows, which do not teach if labels choose the splits.
+    - "renewed": tree by tree, from the newest ``n_rows`` rows, at rows 64 to 16,384: each tree once between rows n and
+      4 n. The votes of a new tree are multiplied so that its scores fit those of the tree that it replaces, and its
+      leaves take over what that one knew of the size of gradients. No call is long, all rows teach, and what changes in
+      the stream up to then is forgotten.
+    - "boosted": a tree is added every 64 rows, the second half of them every 512, on what is still wrong with the
+      scores that the newest rows came with; its leaves start a tenth of the way to where they would be right.
+
+    A memory must keep raw rows for the last two, as for ``Growing``, and ``levels`` are for the first.
 
     Parameters
     ----------
     n_trees : M.
-    max_leaves : the most leaves of a tree.
-    n_rows : rows from the start of the stream that trees are grown from.
+    max_leaves : the most leaves of a tree; a leaf has at least 2 rows, and more where this asks for it.
+    n_rows : rows that a tree is grown from, at most.
     labels : whether labels choose the splits.
-    levels : depths whose nodes are coordinates besides the leaves, in order.
-    share : of ``n_rows``, those that grow trees and do not teach, if labels choose the splits.
-    growth : "once", from the first rows; "renewed" or "boosted", from the newest, while the stream runs.
+    levels : depths whose nodes are coordinates too, in order, such as (4, 8): coarse cells learn first, fine ones
+        later. Where a path has ended, its leaf stands for the node. Then m = M (1 + number of levels).
+    growth : "once", "renewed" or "boosted".
     scale : scaling of the columns where they are used as they are (``cluster_in="input"``); trees do not see it.
 
-    Cost: M log2(max_leaves) comparisons per row, or so; D = m max_leaves coordinates of which m are not 0; for each of
-    the M (2 max_leaves - 1) nodes 17 bytes and 4 for each level and the leaves (float64: 4 more); while they are grown,
-    ``n_rows`` rows. Growing 100 trees from 2,048 rows takes a few tenths of a second.
+    Cost: M log2(max_leaves) comparisons per row, or so; D = m max_leaves coordinates of which m are not 0. For each of
+    the M (2 max_leaves - 1) nodes 17 bytes, and 4 for each level and the leaves (float64: 4 more); ``n_rows`` rows, for
+    good if trees are grown while the stream runs. A tree of 4,096 rows of 80 columns takes some 5 ms.
 
     References
     ----------
-    Geurts, Ernst and Wehenkel, Extremely Randomized Trees, Machine Learning 2006, where the kernel is in section 4.
+    Geurts, Ernst and Wehenkel, Extremely Randomized Trees, Machine Learning 2006: section 4 has the kernel.
     Breiman, Some Infinity Theory for Predictor Ensembles, 2000.
 
     >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
@@ -96,18 +103,16 @@ class Forest(FeatureMap):
     takes_nan = True
 
     n_trees: int = 100
-    max_leaves: int = 1024
+    max_leaves: int = 2048
     n_rows: int = 4096
     labels: bool = True
     levels: tuple[int, ...] = ()
-    share: float = 0.5
     growth: Growth = "once"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("n_trees", "max_leaves", "n_rows"):
             check_count(name, getattr(self, name))
-        check_number("share", self.share, 0, 1, open_low=True)
         if not isinstance(self.labels, bool):
             raise ValueError(f"labels must be True or False, got {self.labels!r}")
         if list(self.levels) != sorted(set(self.levels)) or any(level < 1 for level in self.levels):
@@ -150,8 +155,7 @@ class Forest(FeatureMap):
     def fix_on(self, n_features: int, first: Batch | None, rng: np.random.Generator) -> ForestState:
         if first is None or not self.labels or self.grows:
             return self._fix(n_features, None if first is None else first.X, None, None, rng)
-        n = int(self.share * len(first))
-        return self._fix(n_features, first.X, first.y[:n], first.weight[:n], rng)
+        return self._fix(n_features, first.X, first.y, first.weight, rng)
 
     def _fix(self, n_features: int, rows: Any, labels: Any, weight: Any, rng: np.random.Generator) -> ForestState:
         nodes = Nodes.stumps(self.n_trees, 1 + len(self.levels), self.max_leaves)
@@ -161,15 +165,16 @@ class Forest(FeatureMap):
         if self.grows:
             sample, seed = Sample.empty(self.n_rows, n_features), np.asarray(rng.integers(2**63))
             return GroveState(scaler, nodes, np.asarray(0), sample, seed)
-        grown = 0 if rows is None else len(labels) if labels is not None else rows.shape[0]
-        if grown >= SMALLEST_LEAF:
+        n = 0 if rows is None else min(self.n_rows, rows.shape[0])
+        if n >= SMALLEST_LEAF:
+            y, w = (None, None) if labels is None else (labels[:n], weight[:n])
             for k in range(self.n_trees):
-                nodes.plant(k, grow_tree(rows[:grown], labels, weight, self._least(grown), rng), self._levels)
-        return ForestState(scaler, nodes, np.asarray(0 if labels is None else grown))
+                nodes.plant(k, grow_tree(rows[:n], y, w, self._least(n), rng), self._levels)
+        return ForestState(scaler, nodes, np.asarray(0 if labels is None else n))
 
-    def _least(self, n: int) -> int:
+    def _least(self, n: int, least: int = SMALLEST_LEAF) -> int:
         """Rows in a leaf, at least, so that a tree of n rows has no more than ``max_leaves``."""
-        return max(SMALLEST_LEAF, -(-n // self.max_leaves))
+        return max(least, -(-n // self.max_leaves))
 
     def first_weights(self, state: ForestState, first: Batch | None, targets: Array) -> Array | None:
         """What the labels of the growers say in each leaf, shared out among the trees."""
@@ -193,8 +198,7 @@ class Forest(FeatureMap):
         state.planted += 1
         if self.growth == "boosted":
             wrong, speed = residuals(sample, targets)
-            limits = {"max_leaf_nodes": self.max_leaves, "max_features": None}
-            tree = grow_tree(sample.X, wrong, sample.weight, BOOSTED_LEAF, rng, **limits)
+            tree = grow_tree(sample.X, wrong, sample.weight, self._least(sample.count, BOOSTED_LEAF), rng)
             state.nodes.plant(k, tree, self._levels)
             leaf = state.nodes.leaves(k, sample.X)
             return Replanted(

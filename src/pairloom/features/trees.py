@@ -72,14 +72,11 @@ class Nodes:
         return out
 
 
-def grow_tree(
-    rows: Any, labels: Array | None, weight: Array | None, least: int, rng: np.random.Generator, **limits: Any
-) -> Any:
+def grow_tree(rows: Any, labels: Array | None, weight: Array | None, least: int, rng: np.random.Generator) -> Any:
     """An extremely randomised tree with at least ``least`` rows in a leaf; without labels, one that chance grows.
 
     With labels the best of sqrt(d) random splits of random columns is taken: by classes if these are whole numbers,
     else by squared error. Without, one random split of one random column, as in scikit-learn's RandomTreesEmbedding.
-    ``limits``: more of scikit-learn's parameters.
     """
     from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
 
@@ -89,8 +86,7 @@ def grow_tree(
         noise, weight = rng.random(rows.shape[0]), None
         return ExtraTreeRegressor(max_features=1, min_samples_leaf=least, random_state=seed).fit(rows, noise).tree_
     kind = ExtraTreeClassifier if labels.dtype.kind == "i" else ExtraTreeRegressor
-    chosen = {"max_features": "sqrt", **limits}
-    return kind(min_samples_leaf=least, random_state=seed, **chosen).fit(rows, labels, weight).tree_
+    return kind(max_features="sqrt", min_samples_leaf=least, random_state=seed).fit(rows, labels, weight).tree_
 
 
 @compiled

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from math import floor, log10
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, final
 
@@ -211,17 +212,8 @@ class Mapped(Model):
 
     @final
     def learn(self, state: State, batch: Batch) -> Scored:
-        """Learn rows by an engine. Those whose labels made the map are left out: they have no score, and weight 0."""
-        skip = min(len(batch), max(0, self.features.growers(state.phi) - state.t))
-        if not skip:
-            scores = run_engine(self, state, batch)
-            return Scored(state.t, scores, batch.y, batch.weight, batch.query)
-        state.t += skip
-        scores, weight = np.zeros((len(batch), self.n_vectors)), batch.weight.copy()
-        weight[:skip] = 0.0
-        if skip < len(batch):
-            scores[skip:] = run_engine(self, state, batch[skip:])
-        return Scored(state.t, scores, batch.y, weight, batch.query)
+        """Learn rows by an engine; not those whose labels made the map."""
+        return learn_taught(self, state, batch, partial(run_engine, self))
 
     @final
     def stable(self, state: State, told: float) -> Trouble | None:
@@ -249,6 +241,20 @@ class Mapped(Model):
         else:
             return None
         return Trouble(safe, text) if safe < 0.5 * told else None
+
+
+def learn_taught(model: Any, state: State, batch: Batch, run: Callable[[State, Batch], Array]) -> Scored:
+    """Learn rows by ``run``. Those whose labels made the map are left out: they have no score, and weight 0."""
+    skip = min(len(batch), max(0, model.features.growers(state.phi) - state.t))
+    if not skip:
+        scores = run(state, batch)
+        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
+    state.t += skip
+    scores, weight = np.zeros((len(batch), model.n_vectors)), batch.weight.copy()
+    weight[:skip] = 0.0
+    if skip < len(batch):
+        scores[skip:] = run(state, batch[skip:])
+    return Scored(state.t, scores, batch.y, weight, batch.query)
 
 
 def classes(pairs: Pairs) -> Array:

@@ -1,6 +1,6 @@
 """The parts put together: min_w sum_t sum_{j in B_t} p_j l(<w, phi(x_t) - phi(x_j)>; y_t, y_j) + Omega(w)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -125,13 +125,7 @@ class Learner(Mapped):
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
-        if not self.features.grows:
-            return self.learn(state, batch)
-        while self.features.next_change(state.phi, state.t) == state.t:
-            follow(self, state, self.features.change(state.phi, state.t, classes(self.pairs)))
-        scored = self.learn(state, batch)
-        self.features.remember(state.phi, batch, scored.scores)
-        return scored
+        return keep_growing(self, state, batch, lambda: self.learn(state, batch), lambda scores: scores)
 
     def coef(self, state: State) -> Array:
         """The output iterate, one row per target of the pairs."""
@@ -164,16 +158,37 @@ class Learner(Mapped):
         return start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
 
 
+def keep_growing(
+    learner: Learner, state: State, batch: Batch, learn: Callable[[], Scored], chosen: Callable[[Array], Array]
+) -> Scored:
+    """Learn rows with the features of the first of them, which are shown what rows they were; ``chosen`` scores."""
+    features = learner.features
+    if not features.grows:
+        return learn()
+    while features.next_change(state.phi, state.t) == state.t:
+        follow(learner, state, features.change(state.phi, state.t, classes(learner.pairs)))
+    scored = learn()
+    features.remember(state.phi, batch, chosen(scored.scores))
+    return scored
+
+
 def follow(learner: Learner, state: State, change: Change) -> None:
     """Bring all that lives in the feature space to the features of the next row."""
     features, slots = learner.features, state.memory.slots
     state.phi = learner.rounded(change.phi)
-    state.w, state.w_bar = (change.weights(w[:, :, None])[:, :, 0] for w in (state.w, state.w_bar))
+    state.w = side_by_side(change.weights, state.w)
+    if state.w_bar.shape[1]:
+        state.w_bar = side_by_side(change.weights, state.w_bar)
     if state.squares is not None:
-        state.squares = change.squares(state.squares[:, :, None])[:, :, 0]
+        state.squares = side_by_side(change.squares, state.squares)
     if state.cells is not None:
         state.cells = features.cells(state.phi, slots.rows)
     elif features.sparse and not learner.by_specification:
         sparse.relist(learner, state)
     else:
         slots.points = features.dense(state.phi, slots.rows)
+
+
+def side_by_side(change: Callable[[Array], Array], weights: Array) -> Array:
+    """A change of (targets, D, models), for weights of several models or of one."""
+    return change(weights) if weights.ndim == 3 else change(weights[:, :, None])[:, :, 0]

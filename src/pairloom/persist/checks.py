@@ -15,6 +15,7 @@ from pairloom.models.exact_path import ExactPath
 from pairloom.models.expansion import Expansion
 from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
+from pairloom.models.path import StepPath
 from pairloom.models.rule import RuleLearner
 from pairloom.persist.format import ModelFileError
 from pairloom.persist.scopes import scope_of
@@ -30,7 +31,7 @@ from pairloom.systems.adadsg import StagedPairs
 FULL = 10_000
 """Entrants, standings and candidates of a race: more than any has."""
 
-OWN = (Learner, Grid, RuleLearner, ExactLearner, ExactPath, Expansion, StagedPairs)
+OWN = (Learner, Grid, StepPath, RuleLearner, ExactLearner, ExactPath, Expansion, StagedPairs)
 OBSERVED = {RecentScores: "Recent", ArrivalScores: "Arrivals", Calibration: "Fit"}
 
 

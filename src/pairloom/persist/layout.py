@@ -33,9 +33,16 @@ LAYOUT: dict[str, dict[str, str]] = {
         "inner": "@inner", "mean": "R D", "directions": "R D k", "cut": "R k D", "factor": "R 1",
     },
     "ForestState": {"scaler": "Scaler", "nodes": "Nodes", "grown": "i8 0:BIG"},
+    "GroveState": {
+        "scaler": "Scaler", "nodes": "Nodes", "grown": "i8 0:1", "sample": "Sample", "seed": "i8 0:SEED",
+        "planted": "count",
+    },
+    "Sample": {
+        "X": "R n d", "y": "f8 n", "weight": "f8 n 0:1e101", "scores": "f8 n k | f8 n 0", "count": "count",
+    },
     "Nodes": {
         "columns": "i4 T N 0:d", "values": "R T N", "yes": "i4 T N 0:N", "no": "i4 T N 0:N", "missing_yes": "b1 T N",
-        "cells": "i4 T K N 0:leaves",
+        "cells": "i4 T K N 0:L",
     },
     # Memories: S slots, in g groups of s; c strata. Points have p numbers (0: no dense form), those by
     # which rows are clustered u, their centres q.
@@ -85,7 +92,7 @@ LAYOUT: dict[str, dict[str, str]] = {
         "counts": "i8 l 0:_R+1", "stale": "b1 l", "squares": "@lazy_squares?",
     },
     "State": {
-        **ENGINE, "w": "@w", "w_bar": "@w", "t": "count", "tally": "f8 7", "totals": "@totals", "csr": "bool",
+        **ENGINE, "w": "@w", "w_bar": "@w_bar", "t": "count", "tally": "@tally", "totals": "@totals", "csr": "bool",
         "lazy": "@lazy", "squares": "@squares?", "cells": "@cells?",
     },
     "GridState": {

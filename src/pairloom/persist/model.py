@@ -214,7 +214,7 @@ def _fitted_transformer(model: FeatureTransformer, walk: Walk, names: Any) -> Fe
     if not 0 < d <= numbers_in(walk.flat):
         raise walk.refuse("n_features", "must be the number of columns")
     features, work = chosen_map(model.features, RandomFourier()), f"f{np.dtype(model.dtype).itemsize}"
-    walk.take("map", map_rule(walk, features, d, 0, work), Scope({"d": d}), {})
+    walk.take("map", map_rule(walk, features, d, 0, work, 1), Scope({"d": d}), {})
     walk.finish()
     model._features, model.state_, model.n_features_in_ = features, unflatten(walk.flat, walk.nodes.values())["map"], d
     columns = _names(names, d)

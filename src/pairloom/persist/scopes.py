@@ -23,6 +23,7 @@ from pairloom.models.expansion import Expansion
 from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
 from pairloom.models.moments import Moments
+from pairloom.models.path import StepPath
 from pairloom.models.rule import Rule, RuleLearner
 from pairloom.persist.format import ModelFileError
 from pairloom.persist.walk import Scope, Walk
@@ -49,8 +50,8 @@ KINDS: dict[type, str] = {
 """What a part, or a model, keeps. A class of the caller's own has its own, even if it extends one of these."""
 
 
-def map_rule(walk: Walk, features: FeatureMap, d: int, t: int, work: str) -> Callable[[str], Any] | str:
-    """How the arrays of a fixed map are taken."""
+def map_rule(walk: Walk, features: FeatureMap, d: int, t: int, work: str, k: int) -> Callable[[str], Any] | str:
+    """How the arrays of a map, for k targets, are taken."""
     kind = KINDS.get(type(features))
     if kind is None:
         return "any"
@@ -60,11 +61,12 @@ def map_rule(walk: Walk, features: FeatureMap, d: int, t: int, work: str) -> Cal
     by_column = isinstance(getattr(getattr(features, "kernel", None), "gamma", None), tuple)
     scope = Scope(sizes, {"gamma": "R d" if by_column else "f8"}, work)
     if isinstance(features, Forest):
-        leaves = features.max_leaves
-        sizes |= {"T": features.n_trees, "K": 1 + len(features.levels), "N": 2 * leaves - 1, "leaves": leaves}
+        kind, leaves = "GroveState" if features.grows else kind, features.max_leaves
+        sizes |= {"T": features.n_trees, "K": 1 + len(features.levels), "N": 2 * leaves - 1, "L": leaves}
+        sizes |= {"n": features.n_rows, "k": k}
     if isinstance(features, Whitened):
         sizes["k"] = min(features.rank, D)
-        scope.rules["inner"] = map_rule(walk, features.inner, d, t, work)
+        scope.rules["inner"] = map_rule(walk, features.inner, d, t, work, k)
     return lambda path: walk.node(path, kind, scope)
 
 
@@ -80,15 +82,16 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
 
     ``room``: the numbers in the file; a model of more vectors than that is refused before it counts them.
     """
-    one = model.learners[0] if isinstance(model, Grid) else model
-    many = len(model.learners) if isinstance(model, Grid) else 1
+    one = model.learners[0] if isinstance(model, Grid) else model.learner if isinstance(model, StepPath) else model
+    many = len(model) if isinstance(model, (Grid, StepPath)) else 1
     if many * max(1, model.pairs.n_groups) > room:
         raise ModelFileError(f"{model!r:.80} has more weights than the file has numbers")
     features, work = one.features, f"f{one.work.itemsize}"
     D = n_outputs(features, d, t)
     sizes: dict[str, Any] = {"d": d, "D": D, "v": model.n_vectors, "C": model.pairs.n_groups}
     rules: dict[str, Any] = {
-        "phi": map_rule(walk, features, d, t, work), "w": "R v D", "totals": "f8 0 2", "lazy": "none", "rows": "none",
+        "phi": map_rule(walk, features, d, t, work, len(one.pairs.targets)), "w": "R v D", "w_bar": "R v D",
+        "tally": "f8 7", "totals": "f8 0 2", "lazy": "none", "rows": "none",
         "squares": "absent", "lazy_squares": "absent", "cells": "absent",
     }  # fmt: skip
     averaging = one.average != "last"
@@ -109,9 +112,14 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
     if isinstance(one, (Learner, RuleLearner)):
         rules["lazy"] = "LazyModel | none"
     if isinstance(one, Expansion):
-        rules["w"] = "R v 0"
+        rules["w"] = rules["w_bar"] = "R v 0"
+    if isinstance(model, StepPath):
+        sizes |= {"k": one.n_vectors, "G": len(model)}
+        rules |= {"w": "R k D G", "w_bar": "R k 0 G", "squares": "R k D G 0:1e38", "tally": "f8 7 G"}
+        rules["totals"] = "f8 k 2" if one.memory.weighting == "sum" else "f8 0 2"
     sizes["a"] = model.lanes.n_averaged if isinstance(model, Grid) else D if averaging else 0
-    return Scope(sizes, rules, work, f"f{np.dtype(model.dtype).itemsize}", model.pairs.n_groups)
+    rows = f"f{np.dtype(model.dtype).itemsize}"
+    return Scope(sizes, rules, work, rows, model.pairs.n_groups, model.takes_nan)
 
 
 def _memory_rules(learner: Learner) -> dict[str, str]:

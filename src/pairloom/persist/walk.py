@@ -32,7 +32,8 @@ class Scope:
     """What the names of a layout stand for in one model.
 
     ``sizes``: of shapes; ``rules``: of "@" fields; ``work`` and ``rows``: dtypes of the model's arrays and of rows;
-    ``classes``: their number, 0 if labels are numbers. What is not in them was made by a part of the caller's own.
+    ``classes``: their number, 0 if labels are numbers; ``nan``: values of rows may be missing. What is not in
+    them was made by a part of the caller's own.
     """
 
     sizes: dict[str, Any] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Scope:
     work: str | None = None
     rows: str | None = None
     classes: int | None = None
+    nan: bool = False
 
     def size(self, name: str, own: dict[str, int]) -> float | None:
         """The number for which a name stands; None if that is not known."""
@@ -178,7 +180,7 @@ class Walk:
             raise self.refuse(path, "has labels that are none")
 
     def _rows(self, path: str, scope: Scope, own: dict[str, int]) -> None:
-        """Take rows, dense or CSR, of finite numbers."""
+        """Take rows, dense or CSR, of finite numbers; dense values may be missing where the model takes that."""
         d = scope.size("d", own)
         if path in self.flat.arrays:
             self._array(path, scope.rows or "R", ["_n", "d"], scope, own)
@@ -195,7 +197,8 @@ class Walk:
                 raise self.refuse(path, "must have the columns of each row in order, each once")
             if values.dtype.str[1:] != (scope.rows or values.dtype.str[1:]):
                 raise self.refuse(path, f"must have the dtype {scope.rows}")
-        if values.dtype.kind != "f" or not np.isfinite(values).all():
+        missing = np.isnan(values) & (scope.nan and values.ndim == 2)
+        if values.dtype.kind != "f" or not (np.isfinite(values) | missing).all():
             raise self.refuse(path, "must be finite numbers")
 
     def _csr(self, path: str) -> tuple[int, int]:
