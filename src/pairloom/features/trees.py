@@ -55,13 +55,15 @@ class Nodes:
 
     def leaves(self, k: int, X: Any) -> Array:
         """The leaf of each row in tree k."""
-        return self.walk(X, np.zeros(0, np.int64), slice(k, k + 1))[:, 0, -1]
+        own = slice(k, k + 1)
+        columns, values, yes, no = (a[own] for a in (self.columns, self.values, self.yes, self.no))
+        tree = Nodes(columns, values, yes, no, self.missing_yes[own], np.ascontiguousarray(self.cells[own, -1:]))
+        return tree.walk(X, np.zeros(0, np.int64))[:, 0, 0]
 
-    def walk(self, X: Any, levels: Array, trees: slice = slice(None)) -> Array:
+    def walk(self, X: Any, levels: Array) -> Array:
         """The cell of each row at each level of the trees: (rows, trees, levels)."""
-        out = np.empty((X.shape[0], len(self.columns[trees]), self.cells.shape[1]), np.int32)
-        columns, values, yes, no = (a[trees] for a in (self.columns, self.values, self.yes, self.no))
-        nodes = (columns, values, yes, no, self.missing_yes[trees], self.cells[trees])
+        out = np.empty((X.shape[0], *self.cells.shape[:2]), np.int32)
+        nodes = (self.columns, self.values, self.yes, self.no, self.missing_yes, self.cells)
         if is_sparse(X):
             rows = X.tocsr()
             walk_csr(rows.data, rows.indices, rows.indptr, X.shape[1], *nodes, levels, out)
