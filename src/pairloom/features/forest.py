@@ -15,7 +15,7 @@ from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
 from pairloom.features.growth import Replanted, Sample, corrections, residuals, votes
 from pairloom.features.scaling import Scaler, fit_scaler
-from pairloom.features.trees import Nodes, grow_tree
+from pairloom.features.trees import Nodes, grow_tree, targets_of
 
 Growth = Literal["once", "renewed", "boosted"]
 
@@ -55,10 +55,10 @@ class Forest(FeatureMap):
     each split sends them to a side of their own. ||phi(x)|| = 1 exactly. Best with steps per coordinate
     (:class:`~pairloom.AdaGrad`): cells are visited at very different rates.
 
-    With ``labels`` a tree is an extremely randomised tree of scikit-learn's, in which the best of sqrt(d) random splits
-    is taken. Labels that grew a tree are not learned again by its leaves, which would be shown what they were chosen
-    for; they are used once more, as votes: the weight of a new leaf starts at the log-odds of its rows. Without labels,
-    splits are random, weights start at 0, and all rows teach. Categories given as whole numbers are split by order.
+    With ``labels`` a tree is extremely randomised: the best of sqrt(d) random splits is taken. Labels that grew a tree
+    are not learned again by its leaves, which would be shown what they were chosen for; they are used once more, as
+    votes: the weight of a new leaf starts at the log-odds of its rows. Without labels, splits are random, weights start
+    at 0, and all rows teach. Categories given as whole numbers are split by order.
 
     ``growth`` says when trees are grown:
 
@@ -84,7 +84,7 @@ class Forest(FeatureMap):
     scale : scaling of the columns where they are used as they are (``cluster_in="input"``); trees do not see it.
 
     Cost: M log2(max_leaves) comparisons per row, or so; D = m max_leaves coordinates of which m are not 0. For each of
-    the M (2 max_leaves - 1) nodes 17 bytes, and 4 for each level and the leaves (float64: 4 more); ``n_rows`` rows, for
+    the M (2 max_leaves - 1) nodes 13 bytes, and 4 for each level and the leaves (float64: 4 more); ``n_rows`` rows, for
     good if trees are grown while the stream runs. A tree of 4,096 rows of 80 columns takes some 5 ms.
 
     References
@@ -145,7 +145,7 @@ class Forest(FeatureMap):
         return 10.0 * self.n_trees * log2(2 * self.max_leaves)
 
     def numbers(self, n_features: int) -> int:
-        return (5 + len(self.levels)) * self.n_trees * (2 * self.max_leaves - 1)
+        return (4 + len(self.levels)) * self.n_trees * (2 * self.max_leaves - 1)
 
     def fix(self, n_features: int, rows: Any, rng: np.random.Generator) -> ForestState:
         if self.labels and rows is not None and not self.grows:
@@ -167,9 +167,9 @@ class Forest(FeatureMap):
             return GroveState(scaler, nodes, np.asarray(0), sample, seed)
         n = 0 if rows is None else min(self.n_rows, rows.shape[0])
         if n >= SMALLEST_LEAF:
-            y, w = (None, None) if labels is None else (labels[:n], weight[:n])
+            targets, w = (None, None) if labels is None else (targets_of(labels[:n]), weight[:n])
             for k in range(self.n_trees):
-                nodes.plant(k, grow_tree(rows[:n], y, w, self._least(n), rng), self._levels)
+                nodes.plant(k, grow_tree(rows[:n], targets, w, self._least(n), rng), self._levels)
         return ForestState(scaler, nodes, np.asarray(0 if labels is None else n))
 
     def _least(self, n: int, least: int = SMALLEST_LEAF) -> int:
@@ -204,8 +204,8 @@ class Forest(FeatureMap):
             return Replanted(
                 state, cells, sqrt(self.n_trees) * corrections(sample, wrong, speed, leaf, self.max_leaves)
             )
-        labels = sample.y.astype(np.int64) if len(targets) else sample.y
-        state.nodes.plant(k, grow_tree(sample.X, labels, sample.weight, self._least(sample.count), rng), self._levels)
+        wanted = targets_of(sample.y.astype(np.int64) if len(targets) else sample.y)
+        state.nodes.plant(k, grow_tree(sample.X, wanted, sample.weight, self._least(sample.count), rng), self._levels)
         leaf = state.nodes.leaves(k, sample.X)
         starts = votes(sample, leaf, self.max_leaves, targets) / sqrt(self.n_trees)
         return Replanted(state, cells, starts, before, None if before is None else leaf)

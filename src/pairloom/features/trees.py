@@ -1,6 +1,6 @@
-"""Trees as node arrays: grown by scikit-learn, walked by compiled loops."""
+"""Trees as node arrays, and the compiled loops that walk them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -8,9 +8,19 @@ from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
+from pairloom.features.grower import grow
 
 TOGETHER = 16
 """Rows that go down a tree side by side: while one waits for a node, the others go on."""
+
+
+class Tree(NamedTuple):
+    """Column, value, first child and side of missing values of each node; see :class:`Nodes`."""
+
+    columns: Array
+    values: Array
+    yes: Array
+    missing_yes: Array
 
 
 @node
@@ -18,15 +28,14 @@ class Nodes:
     """The nodes of T trees, N at most in each; a tree begins at node 0.
 
     At a node a row goes to ``yes`` if its value in ``columns`` is at most ``values``, or is missing and
-    ``missing_yes``; otherwise to ``no``. From a leaf it goes to the leaf. These are featureids, values, truenodeids,
-    falsenodeids and missing_value_tracks_true of ONNX's TreeEnsemble. ``cells`` (T, K, N): the number of a node among
-    those of its tree that are coordinates of level k.
+    ``missing_yes``; otherwise to the node after ``yes``. From a leaf, whose value is infinite, it goes to the leaf.
+    These are featureids, values, truenodeids and missing_value_tracks_true of ONNX's TreeEnsemble; falsenodeids are
+    ``yes`` + 1. ``cells`` (T, K, N): the number of a node among those of its tree that are coordinates of level k.
     """
 
     columns: Array
     values: Rounded
     yes: Array
-    no: Array
     missing_yes: Array
     cells: Array
 
@@ -36,34 +45,31 @@ class Nodes:
         shape = (n_trees, 2 * max_leaves - 1)
         here = np.tile(np.arange(shape[1], dtype=np.int32), (n_trees, 1))
         return cls(
-            np.zeros(shape, np.int32), np.zeros(shape), here, here.copy(), np.zeros(shape, bool),
+            np.zeros(shape, np.int32), np.full(shape, np.inf), here, np.ones(shape, bool),
             np.zeros((n_trees, n_levels, shape[1]), np.int32),
         )  # fmt: skip
 
-    def plant(self, k: int, tree: Any, levels: Array) -> None:
-        """Tree k becomes ``tree``, one of scikit-learn's."""
-        n = tree.node_count
-        leaf = tree.children_left < 0
-        here = np.arange(n)
-        self.columns[k, :n] = np.where(leaf, 0, tree.feature)
-        # float32, as the rows that it was grown from: the same in a model of any dtype.
-        self.values[k, :n] = np.where(leaf, 0.0, tree.threshold).astype(np.float32)
-        self.yes[k, :n] = np.where(leaf, here, tree.children_left)
-        self.no[k, :n] = np.where(leaf, here, tree.children_right)
-        self.missing_yes[k, :n] = tree.missing_go_to_left
-        number_nodes(self.yes[k, :n], self.no[k, :n], levels, self.cells[k])
+    def plant(self, k: int, tree: Tree, levels: Array) -> None:
+        """Tree k becomes ``tree``."""
+        n = len(tree.yes)
+        leaf = tree.yes == np.arange(n)
+        self.columns[k, :n] = tree.columns
+        self.values[k, :n] = np.where(leaf, np.float32(np.inf), tree.values)
+        self.yes[k, :n] = tree.yes
+        self.missing_yes[k, :n] = leaf | tree.missing_yes
+        number_nodes(self.yes[k, :n], levels, self.cells[k])
 
     def leaves(self, k: int, X: Any) -> Array:
         """The leaf of each row in tree k."""
         own = slice(k, k + 1)
-        columns, values, yes, no = (a[own] for a in (self.columns, self.values, self.yes, self.no))
-        tree = Nodes(columns, values, yes, no, self.missing_yes[own], np.ascontiguousarray(self.cells[own, -1:]))
+        columns, values, yes, missing_yes = (a[own] for a in (self.columns, self.values, self.yes, self.missing_yes))
+        tree = Nodes(columns, values, yes, missing_yes, np.ascontiguousarray(self.cells[own, -1:]))
         return tree.walk(X, np.zeros(0, np.int64))[:, 0, 0]
 
     def walk(self, X: Any, levels: Array) -> Array:
         """The cell of each row at each level of the trees: (rows, trees, levels)."""
         out = np.empty((X.shape[0], *self.cells.shape[:2]), np.int32)
-        nodes = (self.columns, self.values, self.yes, self.no, self.missing_yes, self.cells)
+        nodes = (self.columns, self.values, self.yes, self.missing_yes, self.cells)
         if is_sparse(X):
             rows = X.tocsr()
             walk_csr(rows.data, rows.indices, rows.indptr, X.shape[1], *nodes, levels, out)
@@ -74,25 +80,55 @@ class Nodes:
         return out
 
 
-def grow_tree(rows: Any, labels: Array | None, weight: Array | None, least: int, rng: np.random.Generator) -> Any:
-    """An extremely randomised tree with at least ``least`` rows in a leaf; without labels, one that chance grows.
+def grow_tree(rows: Any, targets: Array | None, weight: Array | None, least: int, rng: np.random.Generator) -> Tree:
+    """An extremely randomised tree with at least ``least`` rows in a leaf; without targets, one that chance grows.
 
-    With labels the best of sqrt(d) random splits of random columns is taken: by classes if these are whole numbers,
-    else by squared error. Without, one random split of one random column, as in scikit-learn's RandomTreesEmbedding.
+    With ``targets`` (n, k) the best of sqrt(d) random splits of random columns is taken. Without, one random split of
+    one random column, as in scikit-learn's RandomTreesEmbedding. CSR rows are left to scikit-learn.
     """
-    from sklearn.tree import ExtraTreeClassifier, ExtraTreeRegressor
+    n, d = rows.shape
+    tries = 1 if targets is None else max(1, int(np.sqrt(d)))
+    wanted = rng.random((n, 1)) if targets is None else targets
+    weights = np.ones(n) if weight is None else weight / weight.mean()
+    if is_sparse(rows):
+        from sklearn.tree import ExtraTreeRegressor
 
-    seed = int(rng.integers(2**31))
-    rows = rows.astype(np.float32, copy=False)
-    if labels is None:
-        noise, weight = rng.random(rows.shape[0]), None
-        return ExtraTreeRegressor(max_features=1, min_samples_leaf=least, random_state=seed).fit(rows, noise).tree_
-    kind = ExtraTreeClassifier if labels.dtype.kind == "i" else ExtraTreeRegressor
-    return kind(max_features="sqrt", min_samples_leaf=least, random_state=seed).fit(rows, labels, weight).tree_
+        grower = ExtraTreeRegressor(max_features=tries, min_samples_leaf=least, random_state=int(rng.integers(2**31)))
+        tree = grower.fit(rows.astype(np.float32), wanted, weights).tree_
+        return Tree(*renumbered(tree.feature, tree.threshold, tree.children_left, tree.children_right))
+    columns = np.ascontiguousarray(rows.T, dtype=np.float32)
+    return Tree(*grow(columns, wanted.astype(np.float32), weights.astype(np.float32), least, tries, rng))
+
+
+def targets_of(y: Array) -> Array:
+    """What a tree is grown by: an indicator of each class but the first of two, or numbers of spread 1; (n, k)."""
+    if y.dtype.kind == "f":
+        spread = y.std()
+        return np.asarray((y - y.mean()) / (spread if spread > 0 else 1.0))[:, None]
+    classes = np.unique(y)
+    return np.asarray(y[:, None] == (classes[1:] if len(classes) == 2 else classes))
 
 
 @compiled
-def number_nodes(yes: Array, no: Array, levels: Array, cells: Array) -> None:
+def renumbered(
+    feature: Array, threshold: Array, left: Array, right: Array
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+    """A tree of scikit-learn's with the second child of each node after the first."""
+    n = left.shape[0]
+    old, first = np.zeros(n, np.int64), np.arange(n).astype(np.int32)
+    columns, values = np.zeros(n, np.int32), np.zeros(n, np.float32)
+    count = 1
+    for at in range(n):
+        here = old[at]
+        if left[here] >= 0:
+            columns[at], values[at], first[at] = feature[here], threshold[here], count
+            old[count], old[count + 1] = left[here], right[here]
+            count += 2
+    return columns, values, first, np.zeros(n, np.bool_)
+
+
+@compiled
+def number_nodes(yes: Array, levels: Array, cells: Array) -> None:
     """Number the coordinates of a tree: at each of ``levels`` its nodes, and the leaves above; then all leaves.
 
     Parents come before their children.
@@ -103,7 +139,7 @@ def number_nodes(yes: Array, no: Array, levels: Array, cells: Array) -> None:
     for at in range(yes.shape[0]):
         leaf = yes[at] == at
         if not leaf:
-            depth[yes[at]] = depth[no[at]] = depth[at] + 1
+            depth[yes[at]] = depth[yes[at] + 1] = depth[at] + 1
         for k in range(last + 1):
             if (k == last and leaf) or (k < last and (depth[at] == levels[k] or (leaf and depth[at] < levels[k]))):
                 cells[k, at] = used[k]
@@ -112,7 +148,7 @@ def number_nodes(yes: Array, no: Array, levels: Array, cells: Array) -> None:
 
 @compiled
 def walk_leaves(
-    X: Array, columns: Array, values: Array, yes: Array, no: Array, missing_yes: Array, cells: Array, out: Array
+    X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array, out: Array
 ) -> None:  # fmt: skip
     """The leaf of each row, tree by tree over the rows, so that a tree stays in the cache."""
     at = np.empty(TOGETHER, np.int32)
@@ -127,7 +163,7 @@ def walk_leaves(
                     here = at[q]
                     value = X[start + q, columns[t, here]]
                     goes = (value <= values[t, here]) | (np.isnan(value) & missing_yes[t, here])
-                    there = yes[t, here] if goes else no[t, here]
+                    there = yes[t, here] + np.int32(not goes)
                     moved |= there != here
                     at[q] = there
             for q in range(count):
@@ -136,7 +172,7 @@ def walk_leaves(
 
 @compiled
 def descend(
-    x: Array, columns: Array, values: Array, yes: Array, no: Array, missing_yes: Array, cells: Array,
+    x: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array,
     levels: Array, out: Array,
 ) -> None:  # fmt: skip
     """The cells of one row in one tree."""
@@ -149,7 +185,7 @@ def descend(
             break
         value = x[columns[at]]
         goes = missing_yes[at] if np.isnan(value) else value <= values[at]
-        at = yes[at] if goes else no[at]
+        at = yes[at] if goes else yes[at] + 1
         depth += 1
     for j in range(k, last + 1):
         out[j] = cells[j, at]
@@ -157,18 +193,18 @@ def descend(
 
 @compiled
 def walk_levels(
-    X: Array, columns: Array, values: Array, yes: Array, no: Array, missing_yes: Array, cells: Array,
+    X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array,
     levels: Array, out: Array,
 ) -> None:  # fmt: skip
     """``walk_leaves`` with the nodes at some levels too."""
     for t in range(columns.shape[0]):
         for i in range(X.shape[0]):
-            descend(X[i], columns[t], values[t], yes[t], no[t], missing_yes[t], cells[t], levels, out[i, t])
+            descend(X[i], columns[t], values[t], yes[t], missing_yes[t], cells[t], levels, out[i, t])
 
 
 @compiled
 def walk_csr(
-    data: Array, indices: Array, indptr: Array, d: int, columns: Array, values: Array, yes: Array, no: Array,
+    data: Array, indices: Array, indptr: Array, d: int, columns: Array, values: Array, yes: Array,
     missing_yes: Array, cells: Array, levels: Array, out: Array,
 ) -> None:  # fmt: skip
     """``walk_levels`` for CSR rows."""
@@ -177,6 +213,6 @@ def walk_csr(
         for e in range(indptr[i], indptr[i + 1]):
             x[indices[e]] = data[e]
         for t in range(columns.shape[0]):
-            descend(x, columns[t], values[t], yes[t], no[t], missing_yes[t], cells[t], levels, out[i, t])
+            descend(x, columns[t], values[t], yes[t], missing_yes[t], cells[t], levels, out[i, t])
         for e in range(indptr[i], indptr[i + 1]):
             x[indices[e]] = 0.0

@@ -104,10 +104,11 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
 
 
 def _check_trees(walk: Walk, path: str) -> None:
-    """Children come after their parent, and a leaf is its own child: a walk down a tree comes to an end."""
-    yes, no = (walk.flat.arrays[f"{path}.{name}"] for name in ("yes", "no"))
+    """Children come after their parent, and from a leaf there is no way: a walk down a tree comes to an end."""
+    yes, values, missing = (walk.flat.arrays[f"{path}.{name}"] for name in ("yes", "values", "missing_yes"))
     here = np.arange(yes.shape[1])
-    if not (((yes == here) & (no == here)) | ((yes > here) & (no > here))).all():
+    leaf = (yes == here) & (values == np.inf) & missing
+    if not (leaf | ((yes > here) & (yes + 1 < yes.shape[1]))).all():
         raise walk.refuse(path, "must have every node after its parent")
 
 

@@ -41,7 +41,7 @@ LAYOUT: dict[str, dict[str, str]] = {
         "X": "R n d", "y": "f8 n", "weight": "f8 n 0:1e101", "scores": "f8 n k | f8 n 0", "count": "count",
     },
     "Nodes": {
-        "columns": "i4 T N 0:d", "values": "R T N", "yes": "i4 T N 0:N", "no": "i4 T N 0:N", "missing_yes": "b1 T N",
+        "columns": "i4 T N 0:d", "values": "R T N", "yes": "i4 T N 0:N", "missing_yes": "b1 T N",
         "cells": "i4 T K N 0:L",
     },
     # Memories: S slots, in g groups of s; c strata. Points have p numbers (0: no dense form), those by
