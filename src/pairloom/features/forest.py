@@ -9,7 +9,7 @@ import numpy as np
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.clock import NEVER, next_boost, next_renewal
-from pairloom.base.csr import Rows, rows_of_cells
+from pairloom.base.csr import Rows, is_sparse, rows_of_cells
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
@@ -167,9 +167,11 @@ class Forest(FeatureMap):
             return GroveState(scaler, nodes, np.asarray(0), sample, seed)
         n = 0 if rows is None else min(self.n_rows, rows.shape[0])
         if n >= SMALLEST_LEAF:
-            targets, w = (None, None) if labels is None else (targets_of(labels[:n]), weight[:n])
+            columns = rows[:n] if is_sparse(rows) else np.ascontiguousarray(rows[:n].T, dtype=np.float32)
+            chance, w = labels is None, np.ones(n) if weight is None else weight[:n]
             for k in range(self.n_trees):
-                nodes.plant(k, grow_tree(rows[:n], targets, w, self._least(n), rng), self._levels)
+                targets = rng.random((n, 1)) if chance else targets_of(labels[:n])
+                nodes.plant(k, grow_tree(columns, targets, w, self._least(n), rng, by_chance=chance), self._levels)
         return ForestState(scaler, nodes, np.asarray(0 if labels is None else n))
 
     def _least(self, n: int, least: int = SMALLEST_LEAF) -> int:
@@ -182,8 +184,9 @@ class Forest(FeatureMap):
             return None
         growers = first[: self.growers(state)]
         w = np.zeros((max(1, len(targets)), self.n_trees, self.n_cells // self.n_trees, self.max_leaves))
+        cells = state.nodes.walk(growers.X, self._levels)
         for k in range(self.n_trees):
-            w[:, k, -1] = votes(growers, state.nodes.leaves(k, growers.X), self.max_leaves, targets)
+            w[:, k, -1] = votes(growers, cells[:, k, -1], self.max_leaves, targets)
         return w.reshape(len(w), -1) / sqrt(self.n_cells)
 
     def next_change(self, state: GroveState, t: int) -> int:
@@ -194,19 +197,20 @@ class Forest(FeatureMap):
         sample, k = state.sample.rows(), state.planted % self.n_trees
         rng = np.random.default_rng((int(state.seed), state.planted))
         cells = slice(k * self.max_leaves, (k + 1) * self.max_leaves)
-        before = state.nodes.leaves(k, sample.X) if state.planted >= self.n_trees else None
+        before = state.nodes.leaves(k, sample.columns, sample.count) if state.planted >= self.n_trees else None
         state.planted += 1
         if self.growth == "boosted":
             wrong, speed = residuals(sample, targets)
-            tree = grow_tree(sample.X, wrong, sample.weight, self._least(sample.count, BOOSTED_LEAF), rng)
+            tree = grow_tree(sample.columns, wrong, sample.weight, self._least(sample.count, BOOSTED_LEAF), rng)
             state.nodes.plant(k, tree, self._levels)
-            leaf = state.nodes.leaves(k, sample.X)
+            leaf = state.nodes.leaves(k, sample.columns, sample.count)
             return Replanted(
                 state, cells, sqrt(self.n_trees) * corrections(sample, wrong, speed, leaf, self.max_leaves)
             )
         wanted = targets_of(sample.y.astype(np.int64) if len(targets) else sample.y)
-        state.nodes.plant(k, grow_tree(sample.X, wanted, sample.weight, self._least(sample.count), rng), self._levels)
-        leaf = state.nodes.leaves(k, sample.X)
+        tree = grow_tree(sample.columns, wanted, sample.weight, self._least(sample.count), rng)
+        state.nodes.plant(k, tree, self._levels)
+        leaf = state.nodes.leaves(k, sample.columns, sample.count)
         starts = votes(sample, leaf, self.max_leaves, targets) / sqrt(self.n_trees)
         return Replanted(state, cells, starts, before, None if before is None else leaf)
 

@@ -17,9 +17,9 @@ RATE = 0.1
 
 @node
 class Sample:
-    """The newest rows, in a ring: x, labels, weights, and the scores (one for each target) that they came with."""
+    """The newest rows, in a ring: their ``columns`` (d, size), labels, weights, and the scores that they came with."""
 
-    X: Rounded
+    columns: Rounded
     y: Array
     weight: Array
     scores: Array
@@ -28,7 +28,7 @@ class Sample:
     @classmethod
     def empty(cls, size: int, n_features: int) -> "Sample":
         """Room for ``size`` rows; for scores, once it is known how many a row has."""
-        return cls(np.zeros((size, n_features)), np.zeros(size), np.zeros(size), np.zeros((size, 0)))
+        return cls(np.zeros((n_features, size)), np.zeros(size), np.zeros(size), np.zeros((size, 0)))
 
     def add(self, batch: Batch, scores: Array) -> None:
         """Take rows in."""
@@ -38,14 +38,14 @@ class Sample:
         newest = slice(max(0, len(batch) - size), None)
         to = (self.count + np.arange(len(batch))[newest]) % size
         X = batch.X[newest]
-        self.X[to] = X.toarray() if is_sparse(X) else X
+        self.columns[:, to] = (X.toarray() if is_sparse(X) else X).T
         self.y[to], self.weight[to], self.scores[to] = batch.y[newest], batch.weight[newest], scores[newest]
         self.count += len(batch)
 
     def rows(self) -> "Sample":
-        """Those that are there; not in the order in which they came."""
+        """Those that are there, ``count`` of them, in the first columns; not in the order in which they came."""
         n = min(self.count, len(self.y))
-        return Sample(self.X[:n], self.y[:n], self.weight[:n], self.scores[:n], n)
+        return Sample(self.columns, self.y[:n], self.weight[:n], self.scores[:n], n)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,10 @@ TOGETHER = 16
 """Rows that go down a tree side by side: while one waits for a node, the others go on."""
 
 
+STEPS = 4
+"""Steps of theirs before it is asked whether all have come to a leaf."""
+
+
 class Tree(NamedTuple):
     """Column, value, first child and side of missing values of each node; see :class:`Nodes`."""
 
@@ -59,12 +63,11 @@ class Nodes:
         self.missing_yes[k, :n] = leaf | tree.missing_yes
         number_nodes(self.yes[k, :n], levels, self.cells[k])
 
-    def leaves(self, k: int, X: Any) -> Array:
-        """The leaf of each row in tree k."""
-        own = slice(k, k + 1)
-        columns, values, yes, missing_yes = (a[own] for a in (self.columns, self.values, self.yes, self.missing_yes))
-        tree = Nodes(columns, values, yes, missing_yes, np.ascontiguousarray(self.cells[own, -1:]))
-        return tree.walk(X, np.zeros(0, np.int64))[:, 0, 0]
+    def leaves(self, k: int, columns: Array, n: int) -> Array:
+        """The leaf in tree k of the first n rows, of which these are the columns (d, n at least)."""
+        out = np.empty(n, np.int32)
+        walk_one(columns, self.columns[k], self.values[k], self.yes[k], self.missing_yes[k], self.cells[k, -1], out)
+        return out
 
     def walk(self, X: Any, levels: Array) -> Array:
         """The cell of each row at each level of the trees: (rows, trees, levels)."""
@@ -73,31 +76,33 @@ class Nodes:
         if is_sparse(X):
             rows = X.tocsr()
             walk_csr(rows.data, rows.indices, rows.indptr, X.shape[1], *nodes, levels, out)
-        elif len(levels):
+        elif len(levels) or np.isnan(X).any():
             walk_levels(X, *nodes, levels, out)
         else:
-            walk_leaves(X, *nodes, out)
+            walk_leaves(X, self.columns, self.values, self.yes, self.cells, out)
         return out
 
 
-def grow_tree(rows: Any, targets: Array | None, weight: Array | None, least: int, rng: np.random.Generator) -> Tree:
-    """An extremely randomised tree with at least ``least`` rows in a leaf; without targets, one that chance grows.
+def grow_tree(
+    columns: Any, targets: Array, weight: Array, least: int, rng: np.random.Generator, *, by_chance: bool = False
+) -> Tree:
+    """An extremely randomised tree with at least ``least`` rows in a leaf.
 
-    With ``targets`` (n, k) the best of sqrt(d) random splits of random columns is taken. Without, one random split of
-    one random column, as in scikit-learn's RandomTreesEmbedding. CSR rows are left to scikit-learn.
+    ``columns`` (d, n at least), or CSR rows, which are left to scikit-learn. With ``targets`` (n, k) the best of
+    sqrt(d) random splits of random columns is taken; ``by_chance``, one random split of one random column, as in
+    scikit-learn's RandomTreesEmbedding.
     """
-    n, d = rows.shape
-    tries = 1 if targets is None else max(1, int(np.sqrt(d)))
-    wanted = rng.random((n, 1)) if targets is None else targets
-    weights = np.ones(n) if weight is None else weight / weight.mean()
-    if is_sparse(rows):
+    d = columns.shape[1 if is_sparse(columns) else 0]
+    tries = 1 if by_chance else max(1, int(np.sqrt(d)))
+    weights = weight / weight.mean()
+    if is_sparse(columns):
         from sklearn.tree import ExtraTreeRegressor
 
         grower = ExtraTreeRegressor(max_features=tries, min_samples_leaf=least, random_state=int(rng.integers(2**31)))
-        tree = grower.fit(rows.astype(np.float32), wanted, weights).tree_
+        tree = grower.fit(columns.astype(np.float32), targets, weights).tree_
         return Tree(*renumbered(tree.feature, tree.threshold, tree.children_left, tree.children_right))
-    columns = np.ascontiguousarray(rows.T, dtype=np.float32)
-    return Tree(*grow(columns, wanted.astype(np.float32), weights.astype(np.float32), least, tries, rng))
+    single = columns.astype(np.float32, copy=False)
+    return Tree(*grow(single, targets.astype(np.float32), weights.astype(np.float32), least, tries, rng))
 
 
 def targets_of(y: Array) -> Array:
@@ -147,25 +152,24 @@ def number_nodes(yes: Array, levels: Array, cells: Array) -> None:
 
 
 @compiled
-def walk_leaves(
-    X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array, out: Array
-) -> None:  # fmt: skip
-    """The leaf of each row, tree by tree over the rows, so that a tree stays in the cache."""
+def walk_leaves(X: Array, columns: Array, values: Array, yes: Array, cells: Array, out: Array) -> None:
+    """The leaf of each row, of which no value is missing; tree by tree, so that a tree stays in the cache."""
     at = np.empty(TOGETHER, np.int32)
     for t in range(columns.shape[0]):
+        column, value, first = columns[t], values[t], yes[t]
         for start in range(0, X.shape[0], TOGETHER):
             count = min(TOGETHER, X.shape[0] - start)
             at[:] = 0
-            moved = True
-            while moved:
-                moved = False
+            moving = True
+            while moving:
+                for _ in range(STEPS):
+                    for q in range(count):
+                        here = at[q]
+                        at[q] = first[here] + (X[start + q, column[here]] > value[here])
+                moving = False
                 for q in range(count):
-                    here = at[q]
-                    value = X[start + q, columns[t, here]]
-                    goes = (value <= values[t, here]) | (np.isnan(value) & missing_yes[t, here])
-                    there = yes[t, here] + np.int32(not goes)
-                    moved |= there != here
-                    at[q] = there
+                    if first[at[q]] != at[q]:
+                        moving = True
             for q in range(count):
                 out[start + q, t, 0] = cells[t, 0, at[q]]
 
@@ -196,10 +200,24 @@ def walk_levels(
     X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array,
     levels: Array, out: Array,
 ) -> None:  # fmt: skip
-    """``walk_leaves`` with the nodes at some levels too."""
+    """``walk_leaves`` with the nodes at some levels too, and missing values."""
     for t in range(columns.shape[0]):
         for i in range(X.shape[0]):
             descend(X[i], columns[t], values[t], yes[t], missing_yes[t], cells[t], levels, out[i, t])
+
+
+@compiled
+def walk_one(
+    X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array, out: Array
+) -> None:  # fmt: skip
+    """The leaves of rows, given by columns, in one tree."""
+    for i in range(out.shape[0]):
+        at = 0
+        while yes[at] != at:
+            value = X[columns[at], i]
+            goes = missing_yes[at] if np.isnan(value) else value <= values[at]
+            at = yes[at] if goes else yes[at] + 1
+        out[i] = cells[at]
 
 
 @compiled

@@ -175,7 +175,7 @@ def keep_growing(
 def follow(learner: Learner, state: State, change: Change) -> None:
     """Bring all that lives in the feature space to the features of the next row."""
     features, slots = learner.features, state.memory.slots
-    state.phi = learner.rounded(change.phi)
+    state.phi = state.phi if change.phi is state.phi else learner.rounded(change.phi)
     state.w = side_by_side(change.weights, state.w)
     if state.w_bar.shape[1]:
         state.w_bar = side_by_side(change.weights, state.w_bar)

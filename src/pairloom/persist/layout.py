@@ -38,7 +38,7 @@ LAYOUT: dict[str, dict[str, str]] = {
         "planted": "count",
     },
     "Sample": {
-        "X": "R n d", "y": "f8 n", "weight": "f8 n 0:1e101", "scores": "f8 n k | f8 n 0", "count": "count",
+        "columns": "R d n", "y": "f8 n", "weight": "f8 n 0:1e101", "scores": "f8 n k | f8 n 0", "count": "count",
     },
     "Nodes": {
         "columns": "i4 T N 0:d", "values": "R T N", "yes": "i4 T N 0:N", "missing_yes": "b1 T N",
