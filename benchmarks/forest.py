@@ -1,0 +1,193 @@
+"""Trees as features, one pass, one step size for all sets: AUC and time beside random Fourier features.
+
+PAIRLOOM_DATA=folder python benchmarks/forest.py [--data NAME ...] [--pairs] [--calls] [--figure] [--toy]
+
+One split of 80 to 20 (covtype: 200,000 rows), one core, rows in batches of 512. A table of maps: test AUC, and
+microseconds per row from the first row to the last, growing included; the Fourier map has as many features as take the
+time of the random forest. ``--pairs``: partners and losses over one forest, also with one positive in a hundred.
+``--calls``: the longest single call where trees are renewed, and six steps side by side against one. ``--figure``
+draws docs/forest.png from the table.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from sklearn.metrics import roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from contest.datasets import DATASETS, TOY, Data
+from contest.forest import draw_auc_against_time, mean_partner, one_point
+from pairloom import (
+    L2,
+    AdaGrad,
+    Constant,
+    Forest,
+    Gaussian,
+    Latest,
+    Learner,
+    Logistic,
+    RandomFourier,
+    SquaredHinge,
+    StepPath,
+    Strata,
+    Stream,
+)  # fmt: skip
+
+ETA, BATCH, MOST = 0.1, 512, 200_000
+FORESTS = {
+    "forest, grown once": Forest(100),
+    "forest, renewed": Forest(100, growth="renewed"),
+    "forest, boosted": Forest(200, 512, 8192, growth="boosted"),
+    "forest, random": Forest(100, labels=False),
+}
+Rows = tuple[np.ndarray, np.ndarray]
+
+
+def over(forest: Forest, **parts: object) -> Learner:
+    """What learns over a forest, unless parts say otherwise."""
+    plain = {"loss": SquaredHinge(), "memory": Latest(size=4), "step": AdaGrad(ETA), "penalty": L2(), "seed": 0}
+    return Learner(forest, **plain | parts)
+
+
+def fourier(n_components: int) -> Learner:
+    """The same pairs over random Fourier features; averages make one step good for all sets."""
+    features = RandomFourier(n_components, Gaussian("median"), scale="standard")
+    return Learner(
+        features, loss=SquaredHinge(), memory=Latest(size=4), step=Constant(1.0), average="poly", penalty=L2(), seed=0
+    )  # fmt: skip
+
+
+def split(data: Data) -> tuple[Rows, Rows]:
+    """Rows to learn and rows to test."""
+    X, y = data.read()
+    X, y = X[:MOST].astype(np.float32), np.where(y[:MOST] > 0, 1, -1)
+    cut = int(0.8 * len(y))
+    return (X[:cut], y[:cut]), (X[cut:], y[cut:])
+
+
+def learn(model: object, rows: Rows) -> tuple[Stream, float, float]:
+    """The stream after all rows, CPU microseconds per row, and the milliseconds of the longest batch."""
+    X, y = rows
+    stream, longest, start = Stream(model), 0.0, time.process_time()
+    for at in range(0, len(y), BATCH):
+        before = time.process_time()
+        stream.partial_fit(X[at : at + BATCH], y[at : at + BATCH])
+        longest = max(longest, time.process_time() - before)
+    return stream, (time.process_time() - start) / len(y) * 1e6, longest * 1e3
+
+
+def area(stream: Stream, rows: Rows) -> float:
+    return float(roc_auc_score(rows[1], stream.score(rows[0])))
+
+
+def as_long(microseconds: float, rows: Rows) -> int:
+    """Fourier features that take so long, by the times of two maps on the first rows."""
+    first = rows[0][:4096], rows[1][:4096]
+    few, many = (learn(fourier(n), first)[1] for n in (256, 1024))
+    slope = max(1e-9, (many - few) / 768)
+    return int(np.clip(256 + (microseconds - few) / slope, 64, 16384)) // 2 * 2
+
+
+def maps(data: list[Data], forests: dict[str, Forest]) -> Iterator[tuple[str, str, float, float]]:
+    """Set, map, AUC, microseconds per row."""
+    for one in data:
+        rows, test = split(one)
+        spent = 0.0
+        for name, forest in forests.items():
+            stream, spent, _ = learn(over(forest), rows)
+            yield one.name, name, area(stream, test), spent
+        stream, spent, _ = learn(fourier(as_long(spent, rows)), rows)
+        yield one.name, f"Fourier, D = {stream.coef.shape[1]:,}", area(stream, test), spent
+
+
+def rare(rows: Rows, share: float = 0.01) -> Rows:
+    """All negative rows, and so many of the positive ones that they have this share."""
+    X, y = rows
+    keep = (y < 0) | (np.cumsum(y > 0) <= share / (1 - share) * np.sum(y < 0))
+    return X[keep], y[keep]
+
+
+PARTNERS: dict[str, Callable[[Forest], Learner]] = {
+    "1 newest": lambda forest: over(forest, memory=Latest(size=1)),
+    "4 newest": over,
+    "16 newest": lambda forest: over(forest, memory=Latest(size=16)),
+    "16 strata": lambda forest: over(
+        replace(forest, scale="standard"), memory=Strata(cluster_in="input", max_strata=16)
+    ),
+    "4 newest, logistic": lambda forest: over(forest, loss=Logistic(), step=AdaGrad(2 * ETA)),
+}
+
+
+def partners(data: list[Data], forest: Forest) -> Iterator[tuple[str, str, float, float]]:
+    """Set, partners, AUC, microseconds per row."""
+    for one in data:
+        for name, pick in ((one.name, lambda rows: rows), (f"{one.name}, 1 %", rare)):
+            rows, test = (pick(part) for part in split(one))
+            for what, make in PARTNERS.items():
+                stream, spent, _ = learn(make(forest), rows)
+                yield name, what, area(stream, test), spent
+            for what, rule in (("mean score", mean_partner), ("pointwise logistic", one_point)):
+                scores, spent = rule(over(forest), rows, test[0])
+                yield name, what, float(roc_auc_score(test[1], scores)), spent
+
+
+def calls(n: int, d: int) -> Table:
+    """What single calls take."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)).astype(np.float32)
+    y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=n) > 1, 1, -1)
+    table = Table("what", "value", title=f"{n:,} rows of {d} columns")
+    renewed, longest = Stream(over(Forest(100, growth="renewed"))), 0.0
+    for i in range(n):
+        start = time.process_time()
+        renewed.partial_fit(X[i : i + 1], y[i : i + 1])
+        longest = max(longest, time.process_time() - start)
+    table.add_row("renewed: the longest call with one row, ms", f"{longest * 1e3:.1f}")
+    steps = ETA * 2.0 ** np.arange(-4, 2)
+    for forest in (Forest(100), Forest(100, growth="renewed")):
+        one, six = (min(learn(StepPath(over(forest), etas), (X, y))[1] for _ in range(3)) for etas in ([ETA], steps))
+        table.add_row(f"{forest.growth}: six steps over one, time", f"{six / one:.2f}")
+    return table
+
+
+def shown(found: list[tuple[str, str, float, float]], heading: str) -> Table:
+    table = Table("data", heading, title="One pass, one step size")
+    for name in ("AUC", "us per row"):
+        table.add_column(name, justify="right")
+    for row, (data, name, auc, spent) in enumerate(found):
+        table.add_row(data, name, f"{auc:.4f}", f"{spent:.1f}", end_section=found[row + 1 :][:1] != [] and found[row + 1][0] != data)  # fmt: skip
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", choices=[one.name for one in DATASETS])
+    for name in ("pairs", "calls", "figure", "toy"):
+        parser.add_argument(f"--{name}", action="store_true")
+    asked = parser.parse_args()
+    data = list(TOY) if asked.toy else [one for one in DATASETS if not asked.data or one.name in asked.data]
+    forests = {name: replace(forest, n_trees=10) for name, forest in FORESTS.items()} if asked.toy else FORESTS
+    console, waiting = Console(), Console(stderr=True)
+    with threadpool_limits(1):
+        learn(over(Forest(5)), (np.zeros((600, 2), np.float32), np.tile([-1, 1], 300)))  # compiles
+        if asked.calls or asked.toy:
+            console.print(calls(*((300, 5) if asked.toy else (20_000, 80))))
+        if asked.pairs or asked.toy:
+            every = partners(data, next(iter(forests.values())))
+            console.print(shown(list(track(every, "partners", console=waiting)), "partners"))
+        if not (asked.pairs or asked.calls):
+            found = list(track(maps(data, forests), "maps", total=5 * len(data), console=waiting))
+            console.print(shown(found, "map"))
+            if asked.figure and not asked.toy:
+                draw_auc_against_time(found, Path(__file__).parent.parent / "docs" / "forest.png")
+
+
+if __name__ == "__main__":
+    main()
