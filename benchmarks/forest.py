@@ -108,9 +108,9 @@ def maps(data: list[Data], forests: dict[str, Forest]) -> Iterator[tuple[str, st
 
 
 def rare(rows: Rows, share: float = 0.01) -> Rows:
-    """All negative rows, and so many of the positive ones that they have this share."""
+    """All negative rows, and so many of the positive ones that they have this share; at least ten."""
     X, y = rows
-    keep = (y < 0) | (np.cumsum(y > 0) <= share / (1 - share) * np.sum(y < 0))
+    keep = (y < 0) | (np.cumsum(y > 0) <= max(10, share / (1 - share) * np.sum(y < 0)))
     return X[keep], y[keep]
 
 
@@ -118,9 +118,7 @@ PARTNERS: dict[str, Callable[[Forest], Learner]] = {
     "1 newest": lambda forest: over(forest, memory=Latest(size=1)),
     "4 newest": over,
     "16 newest": lambda forest: over(forest, memory=Latest(size=16)),
-    "16 strata": lambda forest: over(
-        replace(forest, scale="standard"), memory=Strata(cluster_in="input", max_strata=16)
-    ),
+    "16 strata": lambda forest: over(replace(forest, scale="standard"), memory=Strata(cluster_in="input")),
     "4 newest, logistic": lambda forest: over(forest, loss=Logistic(), step=AdaGrad(2 * ETA)),
 }
 
@@ -161,8 +159,9 @@ def shown(found: list[tuple[str, str, float, float]], heading: str) -> Table:
     table = Table("data", heading, title="One pass, one step size")
     for name in ("AUC", "us per row"):
         table.add_column(name, justify="right")
-    for row, (data, name, auc, spent) in enumerate(found):
-        table.add_row(data, name, f"{auc:.4f}", f"{spent:.1f}", end_section=found[row + 1 :][:1] != [] and found[row + 1][0] != data)  # fmt: skip
+    for at, (data, name, auc, spent) in enumerate(found, start=1):
+        last = at < len(found) and found[at][0] != data
+        table.add_row(data, name, f"{auc:.4f}", f"{spent:.1f}", end_section=last)
     return table
 
 

@@ -38,15 +38,18 @@ def main(folder: Path) -> None:
         kernels = {
             "Gaussian, median width": Gaussian("median")(Gaussian("median").width(2, X), grid, point[None])[:, 0]
         }
-        for name, forest in (("random forest", Forest(300, labels=False)), ("grown by labels", Forest(300))):
+        for name, forest in (
+            ("forest, random", Forest(300, 32, labels=False)),
+            ("forest, grown by labels", Forest(300, 32)),
+        ):
             state = forest.fix_on(2, first, np.random.default_rng(0))
             kernels[name] = (forest.cells(state, grid) == forest.cells(state, point[None])).mean(axis=1)
         for axis, (name, values) in zip(row, kernels.items(), strict=True):
-            image = axis.imshow(values.reshape(240, 240), origin="lower", extent=(side[0], side[-1]) * 2, vmin=0, vmax=1,
-                                cmap="Blues")  # fmt: skip
+            picture, ends = values.reshape(240, 240), (side[0], side[-1]) * 2
+            image = axis.imshow(picture, origin="lower", extent=ends, vmin=0, vmax=1, cmap="Blues")
             axis.plot(*X[:600].T, ".", ms=1.2, color="#555555")
             axis.plot(*point, "x", ms=9, mew=2, color="#d55e00")
-            axis.set_title(name if row is axes[0] else "", fontsize=11)
+            axis.set_title(name, fontsize=11)
     figure.colorbar(image, ax=axes, label="k(x, cross)", shrink=0.7)
     figure.savefig(folder / "forest-kernel.png", dpi=100)
 

@@ -15,6 +15,9 @@ from pairloom.base.typing import Array
 ZERO: Any = np.float32(0)
 LARGEST: Any = np.float32(np.inf)
 
+ROUNDS = 4
+"""How often each column is tried, at most, until there are enough splits that leave enough rows on both sides."""
+
 PURE = 1e-7
 """A node whose targets vary less than this, relative to their square, is a leaf."""
 
@@ -91,20 +94,21 @@ def best_split(
     if squares - explained <= PURE * squares:
         return found, threshold, yes
     seen, done = 0, 0
-    while seen < d and done < tries:
-        pick = seen + int(next_bits(bits) % np.uint64(d - seen))
-        order[seen], order[pick] = order[pick], order[seen]
-        values = columns[order[seen]]
+    while seen < ROUNDS * d and done < tries:
+        here = seen % d
+        pick = here + int(next_bits(bits) % np.uint64(d - here))
+        order[here], order[pick] = order[pick], order[here]
+        values = columns[order[here]]
         seen += 1
         low, high, n_lost = span(values, rows, a, b)
         if not low < high:
             continue
-        done += 1
         cut: Any = np.float32(low + fraction(bits) * (high - low))
         cut = low if cut >= high else cut
         gain, goes = explained_by(values, cut, n_lost, sums, weight, rows, a, b, least, mass, total, left, lost)
+        done += gain >= 0
         if gain > best:
-            found, threshold, yes, best = order[seen - 1], cut, goes, gain
+            found, threshold, yes, best = order[here], cut, goes, gain
     return found, threshold, yes
 
 
