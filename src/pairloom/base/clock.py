@@ -73,8 +73,11 @@ def next_renewal(planted: int, n_trees: int) -> int:
     >>> [next_renewal(planted, 100) for planted in (0, 1, 99, 100, 399)], next_renewal(400, 100) == NEVER
     ([64, 65, 254, 256, 16261], True)
     """
-    n = 64 << 2 * (planted // n_trees)
-    return n + 3 * n * (planted % n_trees) // n_trees if n < 16_384 else NEVER
+    turn = planted // n_trees
+    if turn >= 4:
+        return NEVER
+    n = 64 << 2 * turn
+    return n + 3 * n * (planted % n_trees) // n_trees
 
 
 def next_boost(planted: int, n_trees: int) -> int:
