@@ -100,9 +100,16 @@ def grow_tree(
 
         grower = ExtraTreeRegressor(max_features=tries, min_samples_leaf=least, random_state=int(rng.integers(2**31)))
         tree = grower.fit(columns.astype(np.float32), targets, weights).tree_
-        return Tree(*renumbered(tree.feature, tree.threshold, tree.children_left, tree.children_right))
+        values = rounded_down(tree.threshold)
+        return Tree(*renumbered(tree.feature, values, tree.children_left, tree.children_right))
     single = columns.astype(np.float32, copy=False)
     return Tree(*grow(single, targets.astype(np.float32), weights.astype(np.float32), least, tries, rng))
+
+
+def rounded_down(values: Array) -> Array:
+    """float32, as the rows that a tree was grown from, each of which goes where it went."""
+    near = values.astype(np.float32)
+    return np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def targets_of(y: Array) -> Array:
