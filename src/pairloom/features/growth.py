@@ -91,8 +91,8 @@ def votes(sample: Any, leaf: Array, n_leaves: int, targets: Array) -> Array:
     of y, less that of all rows, over their deviation.
     """
     unit = float(sample.weight.mean())
-    total = np.bincount(leaf, sample.weight, minlength=n_leaves) + unit
     if not len(targets):
+        total = np.bincount(leaf, sample.weight, minlength=n_leaves) + unit
         mean = float(np.average(sample.y, weights=sample.weight))
         spread = float(np.sqrt(np.average(np.square(sample.y - mean), weights=sample.weight))) or 1.0
         return np.asarray(np.bincount(leaf, sample.weight * (sample.y - mean) / spread, minlength=n_leaves) / total)[
@@ -100,11 +100,15 @@ def votes(sample: Any, leaf: Array, n_leaves: int, targets: Array) -> Array:
         ]
     made = np.zeros((len(targets), n_leaves))
     for k, target in enumerate(targets):
-        own = sample.weight * (sample.y == target)
-        share = own.sum() / sample.weight.sum()
-        if 0 < share < 1:
-            part = (np.bincount(leaf, own, minlength=n_leaves) + unit * share) / total
-            made[k] = np.log(part / (1.0 - part)) - np.log(share / (1.0 - share))
+        sides = [sample.weight * (sample.y == target), sample.weight * (sample.y != target)]
+        shares = [side.sum() / sample.weight.sum() for side in sides]
+        if min(shares) > 0:
+            # Not from one side: beside very heavy rows its share is 1 to the last digit.
+            own, rest = (
+                np.log(np.bincount(leaf, side, minlength=n_leaves) + unit * share) - np.log(share)
+                for side, share in zip(sides, shares, strict=True)
+            )
+            made[k] = own - rest
     return made
 
 
