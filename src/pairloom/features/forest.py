@@ -115,7 +115,8 @@ class Forest(FeatureMap):
             check_count(name, getattr(self, name))
         if not isinstance(self.labels, bool):
             raise ValueError(f"labels must be True or False, got {self.labels!r}")
-        if list(self.levels) != sorted(set(self.levels)) or any(level < 1 for level in self.levels):
+        depths = isinstance(self.levels, tuple) and all(type(level) is int and level >= 1 for level in self.levels)
+        if not depths or list(self.levels) != sorted(set(self.levels)):
             raise ValueError(f"levels must be depths from 1 on, in order, such as (4, 8); got {self.levels!r}")
         check_choice("growth", self.growth, Growth)
         if self.grows and (self.levels or not self.labels):
