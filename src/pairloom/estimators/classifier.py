@@ -157,7 +157,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         For ``FixedThresholdClassifier(model, threshold=..., response_method="decision_function")``; ``predict`` cuts
         at 0, the more probable class. 0 until both classes have been scored. Two classes only.
         """
-        scores, codes, weight = self._recent.view()
+        scores, codes, weight = self._recent.taught()
         if scores.shape[1] > 1:
             raise AttributeError("balanced_threshold_ is for two classes")
         if len(np.unique(codes)) < 2:

@@ -104,8 +104,10 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
 
     @property
     def intercept_(self) -> float:
-        """b: where the scores, which are known up to a constant, meet the labels."""
-        scores, labels, weight = self._recent.view()
+        """b: where the scores, which are known up to a constant, meet the labels; their mean while none has a score."""
+        scores, labels, weight = self._recent.taught()
+        if not len(labels):
+            return float(self._recent.view()[1].mean())
         return float(np.average(labels - scores[:, 0], weights=weight))
 
     def _pairs_and_loss(self) -> tuple[Pairs, Loss]:

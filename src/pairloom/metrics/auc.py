@@ -35,8 +35,10 @@ def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:
 def mean_auc(scores: Array, labels: Array, weights: Array, targets: Array) -> Array:
     """``weighted_auc`` of scores (rows, models, targets): of each model, the mean over targets against the rest.
 
-    NaN until rows of a target and of its rest are there.
+    NaN until rows of a target and of its rest are there. Rows of weight 0 are not.
     """
+    there = weights > 0
+    scores, labels, weights = scores[there], labels[there], weights[there]
     seen = [k for k, target in enumerate(targets) if 0 < (labels == target).sum() < len(labels)]
     if not seen:
         return np.full(scores.shape[1], np.nan)

@@ -57,7 +57,7 @@ class Calibration:
         return next_calibration(t)
 
     def tick(self, own: Fit, state: StreamState, model: Model) -> None:
-        scores, labels, weights = state.observed[RecentScores.name].view()
+        scores, labels, weights = state.observed[RecentScores.name].taught()
         for k, target in enumerate(model.pairs.targets):
             start = (float(own.a[k]), float(own.b[k])) if state.t > 1 else None
             own.a[k], own.b[k] = platt(scores[:, k], labels == target, weights, start)

@@ -69,6 +69,12 @@ class Recent:
         """Scores (n, vectors), labels and weights."""
         return self.scores[: self.count], self.labels[: self.count], self.weights[: self.count]
 
+    def taught(self) -> tuple[Array, Array, Array]:
+        """``view`` without the rows of weight 0: their labels made the map, and they have no score."""
+        scores, labels, weights = self.view()
+        there = weights > 0
+        return scores[there], labels[there], weights[there]
+
     def columns(self, columns: Array) -> "Recent":
         """The scores of some vectors alone."""
         return Recent(self.scores[:, columns], self.labels.copy(), self.weights.copy(), self.count)
