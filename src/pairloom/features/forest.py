@@ -191,8 +191,11 @@ class Forest(FeatureMap):
         return w.reshape(len(w), -1) / sqrt(self.n_cells)
 
     def next_change(self, state: GroveState, t: int) -> int:
-        clock = {"once": lambda planted, n_trees: NEVER, "renewed": next_renewal, "boosted": next_boost}[self.growth]
-        return max(t, clock(state.planted, self.n_trees)) if self.grows else NEVER
+        return max(t, self.next_planting(state.planted)) if self.grows else NEVER
+
+    def next_planting(self, planted: int) -> int:
+        """The row after which a forest that goes on growing, and has planted so many trees, plants the next."""
+        return (next_boost if self.growth == "boosted" else next_renewal)(planted, self.n_trees)
 
     def change(self, state: GroveState, t: int, targets: Array) -> Replanted:
         sample, k = state.sample.rows(), state.planted % self.n_trees

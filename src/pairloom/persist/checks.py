@@ -92,8 +92,8 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
         walk.node(path, "State", scope)
     if flat.values[f"{path}.t"] != t - waiting:
         raise walk.refuse(f"{path}.t", f"must be {t - waiting}")
-    if f"{path}.phi.nodes" in flat.kinds:
-        _check_trees(walk, f"{path}.phi.nodes")
+    if f"{path}.phi.sample" in flat.kinds:
+        _check_growth(walk, f"{path}.phi", getattr(model, "learner", model).features, t)
     _check_memory(walk, f"{path}.memory", t, scope)
     if f"{path}.lazy" in flat.kinds:
         columns, counts = (flat.arrays[f"{path}.lazy.{name}"] for name in ("columns", "counts"))
@@ -103,13 +103,14 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
     return scope
 
 
-def _check_trees(walk: Walk, path: str) -> None:
-    """Children come after their parent, and from a leaf there is no way: a walk down a tree comes to an end."""
-    yes, values, missing = (walk.flat.arrays[f"{path}.{name}"] for name in ("yes", "values", "missing_yes"))
-    here = np.arange(yes.shape[1])
-    leaf = (yes == here) & (values == np.inf) & missing
-    if not (leaf | ((yes > here) & (yes + 1 < yes.shape[1]))).all():
-        raise walk.refuse(path, "must have every node after its parent")
+def _check_growth(walk: Walk, path: str, features: Any, t: int) -> None:
+    """A forest that goes on growing has seen all rows, and planted the trees that were due before the last of them."""
+    planted, count = (walk.flat.values[f"{path}.{name}"] for name in ("planted", "sample.count"))
+    if count != t:
+        raise walk.refuse(f"{path}.sample.count", f"must be {t}")
+    due = [features.next_planting(k) for k in (planted - 1, planted) if k >= 0]
+    if not (planted == 0 or due[0] < t) or due[-1] < t:
+        raise walk.refuse(f"{path}.planted", f"must be the number of trees that {t} rows grow")
 
 
 def _check_memory(walk: Walk, path: str, t: int, scope: Scope) -> None:

@@ -64,10 +64,21 @@ def map_rule(walk: Walk, features: FeatureMap, d: int, t: int, work: str, k: int
         kind, leaves = "GroveState" if features.grows else kind, features.max_leaves
         sizes |= {"T": features.n_trees, "K": 1 + len(features.levels), "N": 2 * leaves - 1, "L": leaves}
         sizes |= {"n": features.n_rows, "k": k}
+        return lambda path: _take_forest(walk, path, kind, scope)
     if isinstance(features, Whitened):
         sizes["k"] = min(features.rank, D)
         scope.rules["inner"] = map_rule(walk, features.inner, d, t, work, k)
     return lambda path: walk.node(path, kind, scope)
+
+
+def _take_forest(walk: Walk, path: str, kind: str, scope: Scope) -> None:
+    """Children come after their parent, and from a leaf there is no way: a walk down a tree comes to an end."""
+    walk.node(path, kind, scope)
+    yes, values, missing = (walk.flat.arrays[f"{path}.nodes.{name}"] for name in ("yes", "values", "missing_yes"))
+    here = np.arange(yes.shape[1])
+    leaf = (yes == here) & (values == np.inf) & missing
+    if not (leaf | ((yes > here) & (yes + 1 < yes.shape[1]))).all():
+        raise walk.refuse(f"{path}.nodes", "must have every node after its parent")
 
 
 def n_outputs(features: FeatureMap, d: int, t: int) -> int:
