@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import tracemalloc
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -17,7 +18,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from pairloom import (
+    AdaGrad,
     AUCClassifier,
+    Forest,
     Growing,
     Latest,
     Learner,
@@ -25,6 +28,7 @@ from pairloom import (
     RandomFourier,
     Reservoir,
     RSx,
+    StepPath,
     Strata,
     Stream,
     WholeHistory,
@@ -47,6 +51,13 @@ def learner(memory, features=None):
     return Stream(Learner(features=features or RandomFourier(8), memory=memory, seed=0))
 
 
+TREES = Forest(4, max_leaves=6, n_rows=40)
+
+
+def adaptive(features):
+    return Stream(Learner(features, memory=Latest(size=3), step=AdaGrad(0.1), seed=0))
+
+
 MODELS = {
     "fpogd": lambda: (FPOGD(n_components=8, max_strata=4, random_state=0), X, 200),
     "csr": lambda: (FPOGD(kernel="linear", max_strata=4, average="mean", random_state=0), SPARSE, 1100),
@@ -57,6 +68,11 @@ MODELS = {
     "reservoir": lambda: (learner(Reservoir(5)), X, 40),
     "history": lambda: (learner(WholeHistory(max_rows=200)), X, 40),
     "growing": lambda: (learner(Latest(size=3), Growing(64, block=16)), X, 300),
+    "forest": lambda: (FPOGD(features=TREES, max_strata=4, random_state=0), X, 200),
+    "forest, levels": lambda: (learner(Latest(size=3), replace(TREES, levels=(1, 2))), SPARSE, 200),
+    "renewed": lambda: (adaptive(replace(TREES, growth="renewed")), X, 250),
+    "boosted": lambda: (learner(Latest(size=3), replace(TREES, growth="boosted")), X, 120),
+    "path": lambda: (Stream(StepPath(adaptive(TREES).model, [0.1, 0.5])), X, 200),
     "koil": lambda: (KOIL(budget=5, random_state=0), X, 100),
     "opera": lambda: (OPERA(max_rows=200), X, 50),
     "projectron": lambda: (ProjectronPP(max_supports=10), X, 50),

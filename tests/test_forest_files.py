@@ -1,0 +1,178 @@
+"""Forests in files: they go on where they were, and no hostile file makes a walk that does not end."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pairloom import (
+    AdaGrad,
+    Constant,
+    Forest,
+    Latest,
+    Learner,
+    ModelFileError,
+    StepPath,
+    Strata,
+    Stream,
+    load,
+    save,
+)
+from pairloom.base.tree import same
+from pairloom.estimators import FeatureTransformer
+from pairloom.systems import FPOGD
+from tests.conftest import make_stream
+from tests.hostile import read, sign
+from tests.test_persist import assert_goes_on
+
+ONCE = Forest(5, max_leaves=8, n_rows=64)
+RENEWED = Forest(5, max_leaves=8, n_rows=60, growth="renewed")
+BOOSTED = Forest(6, max_leaves=8, n_rows=60, growth="boosted")
+
+
+def learner(features, **changes):
+    return Learner(features, **{"memory": Latest(size=4), "step": AdaGrad(0.1), "seed": 0, **changes})
+
+
+LONG, RANDOM = replace(ONCE, n_rows=2000), replace(ONCE, labels=False)
+LEVELS, SCALED = replace(ONCE, levels=(1, 3)), replace(RENEWED, scale="standard")
+BY_INPUT = Strata(max_strata=4, cluster_in="input")
+
+MODELS = {
+    "estimator": lambda: FPOGD(features=ONCE, random_state=0),
+    "long warm start": lambda: FPOGD(features=LONG, random_state=0),
+    "levels": lambda: Stream(learner(LEVELS)),
+    "random": lambda: Stream(learner(RANDOM, average="mean")),
+    "renewed": lambda: Stream(learner(RENEWED)),
+    "renewed, scaled": lambda: FPOGD(features=SCALED, cluster_in="input", random_state=0),
+    "boosted, one step": lambda: Stream(learner(BOOSTED, step=Constant(0.1), memory=BY_INPUT)),
+    "boosted": lambda: Stream(learner(BOOSTED, dtype="float64")),
+    "reference": lambda: Stream(learner(RENEWED, engine="reference")),
+    "path": lambda: Stream(StepPath(learner(ONCE), [0.1, 0.5])),
+    "renewed path": lambda: Stream(StepPath(learner(RENEWED), [0.1, 0.5])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("at", [1, 40, 64, 65, 300, 1100])
+@pytest.mark.parametrize("name", MODELS)
+def test_it_goes_on(name, at, tmp_path):
+    X, y = make_stream("random", at + 150, 4)
+    assert_goes_on(MODELS[name](), X, y, at, tmp_path / "model")
+
+
+@pytest.mark.parametrize("labels", [True, False])
+def test_a_transformer_goes_on(labels, tmp_path):
+    X, y = make_stream("random", 200, 4)
+    model = FeatureTransformer(Forest(5, max_leaves=8, labels=labels, levels=(2,)), random_state=0).fit(X, y)
+    save(model, tmp_path / "model")
+    assert (load(tmp_path / "model").transform(X) != model.transform(X)).nnz == 0
+
+
+@pytest.fixture(params=["once", "renewed", "transformer"])
+def written(request, tmp_path):
+    """A file, what is in it, and where its nodes are."""
+    X, y = make_stream("random", 200, 4)
+    path = tmp_path / "model"
+    if request.param == "transformer":
+        save(FeatureTransformer(ONCE, random_state=0).fit(X, y), path)
+        return path, *read(path), "map"
+    save(Stream(learner(ONCE if request.param == "once" else RENEWED)).partial_fit(X, y), path)
+    return path, *read(path), "learned.phi"
+
+
+def refused(path, header, arrays, match):
+    path.write_bytes(sign(header, arrays))
+    with pytest.raises(ModelFileError, match=match):
+        load(path)
+
+
+def test_walks_that_do_not_end_are_refused(written):
+    path, header, arrays, phi = written
+    inner = int(np.flatnonzero(arrays[f"{phi}.nodes.yes"][1] > np.arange(15))[-1])
+    for name in ("yes", "no"):
+        whole = arrays[f"{phi}.nodes.{name}"]
+        for at, value in ((inner, 0), (inner, inner), (0, 0), (14, 3), (14, 0)):
+            changed = whole.copy()
+            changed[1, at] = value
+            if (changed == whole).all():
+                continue
+            refused(path, header, {**arrays, f"{phi}.nodes.{name}": changed}, "nodes must have every node after its")
+    load_again = {**arrays}
+    path.write_bytes(sign(header, load_again))
+    load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("columns", 4), ("columns", -1), ("yes", 15), ("no", 15), ("no", -1), ("cells", 8), ("cells", -1)],
+)
+def test_numbers_out_of_range_are_refused(written, name, value):
+    path, header, arrays, phi = written
+    changed = arrays[f"{phi}.nodes.{name}"].copy()
+    changed.reshape(-1)[7] = value
+    refused(path, header, {**arrays, f"{phi}.nodes.{name}": changed}, rf"nodes\.{name} has numbers that are not in 0")
+
+
+@pytest.mark.parametrize("name", ["columns", "values", "yes", "no", "missing_yes", "cells"])
+def test_shapes_and_dtypes_are_those_of_the_forest(written, name):
+    path, header, arrays, phi = written
+    where = f"{phi}.nodes.{name}"
+    refused(path, header, {**arrays, where: arrays[where][..., :-1]}, "must have an axis of 15, not 14")
+    refused(path, header, {**arrays, where: arrays[where][:4]}, "must have an axis of 5, not 4")
+    refused(path, header, {**arrays, where: arrays[where].astype(np.int64)}, "must have the dtype")
+    refused(path, header, {key: value for key, value in arrays.items() if key != where}, "must be an array")
+
+
+@pytest.mark.parametrize("cells", [40, -1, 2**31 - 1])
+def test_points_out_of_range_are_refused(cells, tmp_path):
+    X, y = make_stream("random", 200, 4)
+    for model in (learner(ONCE), StepPath(learner(ONCE), [0.1, 0.5])):
+        save(Stream(model).partial_fit(X, y), tmp_path / "model")
+        header, arrays = read(tmp_path / "model")
+        arrays["learned.cells"][0, 1] = cells
+        refused(tmp_path / "model", header, arrays, "learned.cells has numbers that are not in 0 ... 40")
+
+
+@pytest.mark.parametrize("features", [RENEWED, BOOSTED], ids=str)
+def test_a_growing_forest_has_planted_what_was_due_and_seen_all_rows(features, tmp_path):
+    X, y = make_stream("random", 200, 4)
+    path = tmp_path / "model"
+    for n in (1, 64, 65, 200):
+        save(Stream(learner(features)).partial_fit(X[:n], y[:n]), path)
+        header, arrays = read(path)
+        values = header["state"]["values"]
+        for name, right in (("planted", values["learned.phi.planted"]), ("sample.count", n)):
+            assert values[f"learned.phi.{name}"] == right
+            for wrong in (right - 1, right + 1, 2**31 - 1, 2**52, -1, 1.0, None):
+                changed = json.loads(json.dumps(header))
+                changed["state"]["values"][f"learned.phi.{name}"] = wrong
+                refused(path, changed, arrays, f"learned.phi.{name} must be")
+        path.write_bytes(sign(header, arrays))
+        load(path)
+
+
+def test_a_file_of_another_forest_is_refused(tmp_path):
+    X, y = make_stream("random", 200, 4)
+    path = tmp_path / "model"
+    save(Stream(learner(ONCE)).partial_fit(X, y), path)
+    header, arrays = read(path)
+    for name, value in (
+        ("n_trees", 4), ("max_leaves", 9), ("levels", {"tuple": [2]}), ("growth", "renewed"), ("n_trees", 10**15),
+        ("max_leaves", 10**15), ("levels", [2]), ("levels", {"tuple": list(range(1, 10**5))}),
+    ):  # fmt: skip
+        changed = json.loads(json.dumps(header))
+        changed["model"]["model"]["features"][name] = value
+        refused(path, changed, arrays, "the state in the file|no model")
+
+
+def test_files_hold_what_is_needed_and_no_more(tmp_path):
+    X, y = make_stream("random", 300, 4)
+    stream = Stream(learner(RENEWED)).partial_fit(X, y)
+    save(stream, tmp_path / "model")
+    header, arrays = read(tmp_path / "model")
+    assert header["model"]["model"]["features"]["part"] == "Forest"
+    assert arrays["learned.phi.sample.X"].shape == (60, 4)
+    assert arrays["learned.cells"].shape == (8, 5)
+    assert "learned.lazy.columns" not in arrays
+    assert same(load(tmp_path / "model").state, stream.state)
