@@ -10,7 +10,8 @@ from sklearn.tree import ExtraTreeClassifier
 from pairloom import Forest
 from pairloom.base.batch import Batch
 from pairloom.base.tree import cast, nbytes, same
-from pairloom.features.trees import Nodes, grow_tree
+from pairloom.features.grower import grow
+from pairloom.features.trees import Nodes, Tree, grow_tree, renumbered, rounded_down, targets_of
 from tests.conftest import make_stream
 
 LEVELS = Forest(6, max_leaves=16, levels=(1, 3, 5))
@@ -98,35 +99,80 @@ def test_the_bytes_are_as_stated(forest, dtype):
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-@pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_leaves_are_those_of_scikit_learn(kind, missing, offset):
+def test_leaves_are_those_of_scikit_learn(kind, offset):
     """Also where neighbours in float32 are parted: a threshold is never rounded up to the values above it."""
-    X, y = rows(400, missing=missing)
+    X, y = rows(400)
     X = (X + offset).astype(np.float32)
     nodes = Nodes.stumps(8, 1, 400)
     for k in range(8):
         tree = ExtraTreeClassifier(random_state=k).fit(X, y).tree_
-        nodes.plant(k, tree, np.zeros(0, np.int64))
-        new = rows(300, missing=missing, seed=5)[0] + offset
+        made = renumbered(tree.feature, rounded_down(tree.threshold), tree.children_left, tree.children_right)
+        nodes.plant(k, Tree(*made), np.zeros(0, np.int64))
+        new = rows(300, seed=5)[0] + offset
         for x in (X, new.astype(np.float32)):
-            leaf = tree.apply(x)
-            order = np.cumsum(tree.children_left < 0) - 1
-            np.testing.assert_array_equal(nodes.leaves(k, x.astype(kind)), order[leaf])
+            ours, theirs = nodes.leaves(k, columns(x.astype(kind)), len(x)), tree.apply(x)
+            both = set(zip(ours.tolist(), theirs.tolist(), strict=True))
+            assert len(both) == len(set(ours)) == len(set(theirs))
 
 
-def test_missing_values_go_where_scikit_learn_sent_them_and_tell_something():
+def columns(X):
+    return np.ascontiguousarray(X.T)
+
+
+def test_missing_values_have_a_side_of_their_own_and_tell_something():
     X, _ = rows(300, missing=True)
     y = np.isnan(X[:, 1]).astype(np.int64)
     nodes, wrong = Nodes.stumps(20, 1, 300), np.zeros(300)
     for k in range(20):
-        tree = grow_tree(X, y, np.ones(300), 2, np.random.default_rng(k))
+        tree = grow_tree(columns(X), targets_of(y), np.ones(300), 2, np.random.default_rng(k))
         nodes.plant(k, tree, np.zeros(0, np.int64))
-        n, leaf = tree.node_count, nodes.leaves(k, X)
-        assert 0 < nodes.missing_yes[k, :n].sum() < n
-        np.testing.assert_array_equal(nodes.missing_yes[k, :n], tree.missing_go_to_left)
+        split = tree.yes > np.arange(len(tree.yes))
+        assert 0 < tree.missing_yes[split].sum() < split.sum()
+        leaf = nodes.leaves(k, columns(X), 300)
         wrong += np.abs(y - (np.bincount(leaf, y) / np.bincount(leaf))[leaf]) / 20
     assert (wrong < 0.5).mean() > 0.95
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("missing", [False, True])
+def test_splits_explain_what_they_can(k, missing):
+    """With one column and one try the cut is random; missing values go where the squared error is smaller."""
+    rng = np.random.default_rng(0)
+    for trial in range(30):
+        x = rng.normal(size=60).astype(np.float32)
+        Y, weight = rng.normal(size=(60, k)).astype(np.float32), rng.uniform(0.5, 2.0, 60).astype(np.float32)
+        if missing:
+            x[rng.random(60) < 0.2] = np.nan
+        tree = Tree(*grow(x[None], Y, weight, 20, 1, np.random.default_rng(trial)))
+        if len(tree.yes) == 1:
+            continue
+        cut = tree.values[0]
+        assert np.nanmin(x) <= cut < np.nanmax(x)
+        errors = [squared_error(Y, weight, (x <= cut) | (side & np.isnan(x)), 20) for side in (False, True)]
+        assert errors[int(tree.missing_yes[0])] <= errors[1 - int(tree.missing_yes[0])] + 1e-4
+        if not missing:
+            assert tree.missing_yes[0] == ((x <= cut).sum() > 30)
+
+
+def squared_error(Y, weight, side, least):
+    """Weighted, around the means of two sides; infinite if one of them is too small."""
+    if min(side.sum(), (~side).sum()) < least:
+        return np.inf
+    parts = [(Y[own], weight[own, None]) for own in (side, ~side)]
+    return sum((w * np.square(y - (w * y).sum(axis=0) / w.sum())).sum() for y, w in parts)
+
+
+def test_the_best_of_many_tries_is_taken():
+    """One column tells the target, the others nothing: with as many tries as columns it is found."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 8)).astype(np.float32)
+    X[:, 5] = np.repeat([0.0, 1.0], 100)
+    target = X[:, 5:6].copy()
+    for seed in range(10):
+        tree = Tree(*grow(columns(X), target, np.ones(200, np.float32), 2, 8, np.random.default_rng(seed)))
+        assert tree.columns[0] == 5
+        assert len(tree.yes) == 3  # both sides are pure
 
 
 @pytest.mark.parametrize("labels", [True, False])
@@ -163,7 +209,7 @@ def by_hand(nodes, k, X, most):
         while depth[i] < most and nodes.yes[k, node[i]] != node[i]:
             value = x[nodes.columns[k, node[i]]]
             yes = nodes.missing_yes[k, node[i]] if np.isnan(value) else value <= nodes.values[k, node[i]]
-            node[i] = (nodes.yes if yes else nodes.no)[k, node[i]]
+            node[i] = nodes.yes[k, node[i]] + (0 if yes else 1)
             depth[i] += 1
     return node, depth
 

@@ -172,7 +172,7 @@ def test_files_hold_what_is_needed_and_no_more(tmp_path):
     save(stream, tmp_path / "model")
     header, arrays = read(tmp_path / "model")
     assert header["model"]["model"]["features"]["part"] == "Forest"
-    assert arrays["learned.phi.sample.X"].shape == (60, 4)
+    assert arrays["learned.phi.sample.columns"].shape == (4, 60)
     assert arrays["learned.cells"].shape == (8, 5)
     assert "learned.lazy.columns" not in arrays
     assert same(load(tmp_path / "model").state, stream.state)

@@ -90,12 +90,12 @@ def test_the_sample_is_the_newest_rows(csr):
             order = np.argsort(kept.weight)
             assert kept.count == len(new) == len(kept.y)
             np.testing.assert_array_equal(kept.weight[order], 1.0 + new)
-            np.testing.assert_array_equal(kept.X[order], X[new])
+            np.testing.assert_array_equal(kept.columns.T[: kept.count][order], X[new])
             np.testing.assert_array_equal(kept.y[order], y[new])
             np.testing.assert_array_equal(kept.scores[order], scores[new])
             start = end
         assert sample.count == 200
-        assert sample.X.shape == (60, 4)
+        assert sample.columns.shape == (4, 60)
 
 
 @pytest.mark.parametrize("targets", [1, 3])
@@ -175,7 +175,7 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     assert sample.count == 60
     change = features.change(state.phi, 64, targets)
     assert change.phi.planted == 1
-    leaf = change.phi.nodes.leaves(0, sample.X)
+    leaf = change.phi.nodes.leaves(0, sample.columns, sample.count)
     assert leaf.max() > 0
     if growth == "renewed":
         expected = votes(sample, leaf, 8, targets) / np.sqrt(5)
@@ -184,7 +184,7 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     np.testing.assert_allclose(change.starts, expected)
     # A row's score is then the vote of its leaf over M, or the correction.
     w = change.weights(np.zeros((len(expected), features.n_outputs(4), 1)))[:, :, 0]
-    Z = features.dense(change.phi, sample.X)
+    Z = features.dense(change.phi, np.ascontiguousarray(sample.columns.T[: sample.count]))
     times = features.n_trees if growth == "renewed" else 1
     by_hand = votes(sample, leaf, 8, targets) / times if growth == "renewed" else expected / np.sqrt(6)
     np.testing.assert_allclose(Z @ w.T, by_hand[:, leaf].T, atol=1e-12)

@@ -105,7 +105,8 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
 
 def _check_growth(walk: Walk, path: str, features: Any, t: int) -> None:
     """A forest that goes on growing has seen all rows, and planted the trees that were due before the last of them."""
-    planted, count = (walk.flat.values[f"{path}.{name}"] for name in ("planted", "sample.count"))
+    values: Any = walk.flat.values
+    planted, count = (values[f"{path}.{name}"] for name in ("planted", "sample.count"))
     if count != t:
         raise walk.refuse(f"{path}.sample.count", f"must be {t}")
     due = [features.next_planting(k) for k in (planted - 1, planted) if k >= 0]
