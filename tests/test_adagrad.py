@@ -33,7 +33,7 @@ from pairloom import (
 )
 from pairloom.base.tree import flatten, same
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS
-from pairloom.models.learner import grow
+from pairloom.models.learner import follow
 from pairloom.steps import Constant, Penalty
 from pairloom.steps.penalties import shrink
 from pairloom.systems import FPOGD, KOIL, OGD, OLP, SOLAM, AdaDSG
@@ -245,7 +245,7 @@ def test_where_features_grow_the_squares_are_those_of_the_features_as_they_are()
     )
     state = learner.init(3, None)
     state.squares[:], state.w[:], state.t = 6.0, 2.0, 40
-    grow(learner, learner.features, state)
+    follow(learner, state, learner.features.change(state.phi, state.t, np.zeros(0)))
     new = state.w.shape[1]
     assert new > 8
     np.testing.assert_allclose(state.w, [[2.0 * np.sqrt(new / 8)] * 8 + [0.0] * (new - 8)])

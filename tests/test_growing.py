@@ -26,7 +26,7 @@ from pairloom import (
 )
 from pairloom.base.tree import nbytes
 from pairloom.estimators.transformer import FeatureTransformer
-from pairloom.models.learner import grow
+from pairloom.models.learner import follow
 from pairloom.systems import FPOGD, SPAM, AdaDSG, ExactAUC, FourierSGD
 from tests.conftest import make_stream
 from tests.generic import assert_same
@@ -86,7 +86,7 @@ def test_every_score_stays_as_it_was_when_features_come(features, engine, dtype,
     for start, end in ((0, 11), (11, 24), (24, 41), (41, 60), (60, 82)):
         state = stream.partial_fit(X[start:end], y[start:end]).learned
         scores, points, D = stream.score(X), kept_scores(state), state.w.shape[1]
-        grow(stream.model, features, state)
+        follow(stream.model, state, features.change(state.phi, state.t, np.zeros(0)))
         assert state.w.shape[1] == state.w_bar.shape[1] == D + 8
         np.testing.assert_allclose(stream.score(X), scores, rtol=0, atol=tolerance)
         np.testing.assert_allclose(kept_scores(state), points, rtol=0, atol=tolerance)
