@@ -215,7 +215,7 @@ def test_what_needs_a_fixed_space_says_so():
     for system in (SPAM, FourierSGD, ExactAUC, AdaDSG):
         with pytest.raises(ValueError, match=r"needs features that stay as they are; got Growing\("):
             system(features=SMALL).fit(X, y)
-    with pytest.raises(ValueError, match="a grid needs features of fixed size"):
+    with pytest.raises(ValueError, match="a grid needs features that stay as they are"):
         Grid([make()])
     with pytest.raises(ValueError, match="FeatureTransformer needs features of fixed size"):
         FeatureTransformer(SMALL).fit(X)
