@@ -15,7 +15,7 @@ from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
 from pairloom.features.growth import Replanted, Sample, corrections, residuals, votes
 from pairloom.features.scaling import Scaler, fit_scaler
-from pairloom.features.trees import Nodes, grow_tree, targets_of
+from pairloom.features.trees import Nodes, grow_tree, single, targets_of
 
 Growth = Literal["once", "renewed", "boosted"]
 
@@ -168,7 +168,7 @@ class Forest(FeatureMap):
             return GroveState(scaler, nodes, np.asarray(0), sample, seed)
         n = 0 if rows is None else min(self.n_rows, rows.shape[0])
         if n >= SMALLEST_LEAF:
-            columns = rows[:n] if is_sparse(rows) else np.ascontiguousarray(rows[:n].T, dtype=np.float32)
+            columns = rows[:n] if is_sparse(rows) else np.ascontiguousarray(single(rows[:n].T))
             chance, w = labels is None, np.ones(n) if weight is None else weight[:n]
             for k in range(self.n_trees):
                 targets = rng.random((n, 1)) if chance else targets_of(labels[:n])

@@ -99,11 +99,17 @@ def grow_tree(
         from sklearn.tree import ExtraTreeRegressor
 
         grower = ExtraTreeRegressor(max_features=tries, min_samples_leaf=least, random_state=int(rng.integers(2**31)))
-        tree = grower.fit(columns.astype(np.float32), targets, weights).tree_
+        rows = type(columns)((single(columns.data), columns.indices, columns.indptr), shape=columns.shape)
+        tree = grower.fit(rows, targets, weights).tree_
         values = rounded_down(tree.threshold)
         return Tree(*renumbered(tree.feature, values, tree.children_left, tree.children_right))
-    single = columns.astype(np.float32, copy=False)
-    return Tree(*grow(single, targets.astype(np.float32), weights.astype(np.float32), least, tries, rng))
+    return Tree(*grow(single(columns), targets.astype(np.float32), weights.astype(np.float32), least, tries, rng))
+
+
+def single(values: Array) -> Array:
+    """float32; what is beyond is the largest that there is."""
+    most = np.finfo(np.float32).max
+    return values if values.dtype == np.float32 else np.clip(values, -most, most).astype(np.float32)
 
 
 def rounded_down(values: Array) -> Array:
