@@ -103,16 +103,19 @@ class FeatureMap(ABC):
         """How many of the first rows the map was fixed by with their labels: nobody may learn them again."""
         return 0
 
-    def first_weights(self, state: Any, first: Batch | None, targets: Array) -> Array | None:
-        """Weights (targets, D) with which learning begins, if labels made the map and tell them; None: zeros."""
+    def first_weights(self, state: Any, first: Batch | None, targets: Array, exact: bool = False) -> Array | None:
+        """Weights (targets, D) with which learning begins, if labels made the map and tell them; None: zeros.
+
+        ``targets``: classes of which there is a model, if any; ``exact``: scores are to differ as labels do.
+        """
         return None
 
     def next_change(self, state: Any, t: int) -> int:
         """The first row, from row t on, after which a map that grows changes."""
         return NEVER
 
-    def change(self, state: Any, t: int, targets: Array) -> Change:
-        """What a map that grows becomes after row t; ``targets``: classes of which there is a model, if any."""
+    def change(self, state: Any, t: int, targets: Array, exact: bool = False) -> Change:
+        """What a map that grows becomes after row t; ``targets`` and ``exact`` as in ``first_weights``."""
         raise NotImplementedError(f"{type(self).__name__} does not grow")
 
     # Not abstract: few maps look back.

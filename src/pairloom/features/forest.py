@@ -179,7 +179,9 @@ class Forest(FeatureMap):
         """Rows in a leaf, at least, so that a tree of n rows has no more than ``max_leaves``."""
         return max(least, -(-n // self.max_leaves))
 
-    def first_weights(self, state: ForestState, first: Batch | None, targets: Array) -> Array | None:
+    def first_weights(
+        self, state: ForestState, first: Batch | None, targets: Array, exact: bool = False
+    ) -> Array | None:
         """What the labels of the growers say in each leaf, shared out among the trees."""
         if first is None or not state.grown:
             return None
@@ -187,7 +189,7 @@ class Forest(FeatureMap):
         w = np.zeros((max(1, len(targets)), self.n_trees, self.n_cells // self.n_trees, self.max_leaves))
         cells = state.nodes.walk(growers.X, self._levels)
         for k in range(self.n_trees):
-            w[:, k, -1] = votes(growers, cells[:, k, -1], self.max_leaves, targets)
+            w[:, k, -1] = votes(growers, cells[:, k, -1], self.max_leaves, targets, exact)
         return w.reshape(len(w), -1) / sqrt(self.n_cells)
 
     def next_change(self, state: GroveState, t: int) -> int:
@@ -197,14 +199,14 @@ class Forest(FeatureMap):
         """The row after which a forest that goes on growing, and has planted so many trees, plants the next."""
         return (next_boost if self.growth == "boosted" else next_renewal)(planted, self.n_trees)
 
-    def change(self, state: GroveState, t: int, targets: Array) -> Replanted:
+    def change(self, state: GroveState, t: int, targets: Array, exact: bool = False) -> Replanted:
         sample, k = state.sample.rows(), state.planted % self.n_trees
         rng = np.random.default_rng((int(state.seed), state.planted))
         cells = slice(k * self.max_leaves, (k + 1) * self.max_leaves)
         before = state.nodes.leaves(k, sample.columns, sample.count) if state.planted >= self.n_trees else None
         state.planted += 1
         if self.growth == "boosted":
-            wrong, speed = residuals(sample, targets)
+            wrong, speed = residuals(sample, targets, exact)
             tree = grow_tree(sample.columns, wrong, sample.weight, self._least(sample.count, BOOSTED_LEAF), rng)
             state.nodes.plant(k, tree, self._levels)
             leaf = state.nodes.leaves(k, sample.columns, sample.count)
@@ -215,7 +217,7 @@ class Forest(FeatureMap):
         tree = grow_tree(sample.columns, wanted, sample.weight, self._least(sample.count), rng)
         state.nodes.plant(k, tree, self._levels)
         leaf = state.nodes.leaves(k, sample.columns, sample.count)
-        starts = votes(sample, leaf, self.max_leaves, targets) / sqrt(self.n_trees)
+        starts = votes(sample, leaf, self.max_leaves, targets, exact) / sqrt(self.n_trees)
         return Replanted(state, cells, starts, before, None if before is None else leaf)
 
     def remember(self, state: GroveState, batch: Batch, scores: Array) -> None:

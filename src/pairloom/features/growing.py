@@ -98,7 +98,7 @@ class Growing(RandomFourier):
         rows = range(t + 1, 2 * t + 64)
         return t + bisect_right(rows, self.n_blocks(t + 1), key=self.n_blocks)
 
-    def change(self, state: GrowingState, t: int, targets: Array) -> "Widened":
+    def change(self, state: GrowingState, t: int, targets: Array, exact: bool = False) -> "Widened":
         """Every score stays as it was."""
         before, after = self.blocks_of(state), self.n_blocks(t + 1)
         grown = self.grow(cast(state, np.float64), after)

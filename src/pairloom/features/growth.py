@@ -84,20 +84,18 @@ class Replanted(Change):
         return squares
 
 
-def votes(sample: Any, leaf: Array, n_leaves: int, targets: Array) -> Array:
+def votes(sample: Any, leaf: Array, n_leaves: int, targets: Array, exact: bool = False) -> Array:
     """What the labels of rows say in each leaf: (targets, leaves).
 
     The log-odds of a target's class, less those in all rows, with one row of these added; without ``targets``, the mean
-    of y, less that of all rows, over their deviation.
+    of y, less that of all rows, over their deviation unless scores are to differ as labels do (``exact``).
     """
     unit = float(sample.weight.mean())
     if not len(targets):
         total = np.bincount(leaf, sample.weight, minlength=n_leaves) + unit
-        mean = float(np.average(sample.y, weights=sample.weight))
-        spread = float(np.sqrt(np.average(np.square(sample.y - mean), weights=sample.weight))) or 1.0
-        return np.asarray(np.bincount(leaf, sample.weight * (sample.y - mean) / spread, minlength=n_leaves) / total)[
-            None
-        ]
+        mean, spread = moments(sample)
+        over = sample.weight * (sample.y - mean) / (1.0 if exact else spread)
+        return np.asarray(np.bincount(leaf, over, minlength=n_leaves) / total)[None]
     made = np.zeros((len(targets), n_leaves))
     for k, target in enumerate(targets):
         sides = [sample.weight * (sample.y == target), sample.weight * (sample.y != target)]
@@ -112,14 +110,21 @@ def votes(sample: Any, leaf: Array, n_leaves: int, targets: Array) -> Array:
     return made
 
 
-def residuals(sample: Sample, targets: Array) -> tuple[Array, Array]:
+def moments(sample: Any) -> tuple[float, float]:
+    """Mean and deviation of labels that are numbers; 1 if they do not deviate."""
+    mean = float(np.average(sample.y, weights=sample.weight))
+    return mean, float(np.sqrt(np.average(np.square(sample.y - mean), weights=sample.weight))) or 1.0
+
+
+def residuals(sample: Sample, targets: Array, exact: bool = False) -> tuple[Array, Array]:
     """What is still wrong with the scores that rows came with, and how fast it would change: (rows, targets) each.
 
     y - p and p (1 - p), with p the logistic function of the score and of an offset that makes them right on average:
-    pairs leave it open. Without ``targets``, y less the score and the offset, and 1.
+    pairs leave it open. Without ``targets``, y (over its deviation unless ``exact``) less the score and the offset,
+    and 1.
     """
     if not len(targets):
-        wrong = sample.y[:, None] - sample.scores
+        wrong = sample.y[:, None] / (1.0 if exact else moments(sample)[1]) - sample.scores
         return wrong - np.average(wrong, axis=0, weights=sample.weight), np.ones_like(wrong)
     own = sample.y[:, None] == targets
     weight = sample.weight[:, None] / sample.weight.sum()

@@ -198,7 +198,7 @@ class Mapped(Model):
         phi = self.rounded(self.features.fix_on(n_features, self._labelled(first), rng))
         kept = memory(phi, None if rows is None else rows.astype(self.work, copy=False))
         w = np.zeros((self.n_vectors, self.features.n_outputs(n_features)), self.work)
-        start = self.features.first_weights(phi, first, classes(self.pairs))
+        start = self.features.first_weights(phi, first, classes(self.pairs), self.pairs.exact)
         if start is not None and len(start) == len(w):
             w[:] = start.astype(self.dtype)
         return State(phi, cast(kept, self.work), rng, w, w.copy())

@@ -166,7 +166,7 @@ def keep_growing(
     if not features.grows:
         return learn()
     while features.next_change(state.phi, state.t) == state.t:
-        follow(learner, state, features.change(state.phi, state.t, classes(learner.pairs)))
+        follow(learner, state, features.change(state.phi, state.t, classes(learner.pairs), learner.pairs.exact))
     scored = learn()
     features.remember(state.phi, batch, chosen(scored.scores))
     return scored
