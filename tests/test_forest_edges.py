@@ -304,3 +304,28 @@ def test_the_clock_of_growth(n_trees):
     assert boosts[n_trees:] == [NEVER] * 2
     assert np.diff(boosts[:n_trees]).tolist() == [64] * (n_trees // 2 - 1) + [512] * (n_trees - max(1, n_trees // 2))
     assert next_renewal(2**50, n_trees) == next_boost(2**50, n_trees) == NEVER
+
+
+@pytest.mark.parametrize("growth", ["once", "renewed", "boosted"])
+@pytest.mark.parametrize("kind", [PairwiseRegressor, PairwiseRanker])
+def test_the_unit_of_the_labels_does_not_matter(kind, growth):
+    """Where scores are to differ as labels do, votes are in their unit; where these are only ranked, they have none."""
+    X, _ = rows(300)
+    forest = replace(SMALL, growth=growth)
+    models = [kind(features=forest, random_state=0, dtype="float64").fit(X, unit * X[:, 0]) for unit in (1, 1e-6, 1e6)]
+    units = (1, 1e-6, 1e6) if kind is PairwiseRegressor else (1, 1, 1)
+    expected = models[0].predict(X)
+    assert np.corrcoef(expected, X[:, 0])[0, 1] > 0.6
+    for model, unit in zip(models, units, strict=True):
+        np.testing.assert_allclose(model.predict(X) / unit, expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("growth", ["once", "renewed", "boosted"])
+def test_float64_rows_beyond_float32_are_no_trouble(growth):
+    X, y = rows(300)
+    X[:, 1] *= 1e60
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for given in (X, csr_array(X)):
+            stream = Stream(learner(replace(SMALL, growth=growth), dtype="float64")).partial_fit(given, y)
+            assert stream.auc()[0] > 0.55

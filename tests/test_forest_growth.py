@@ -152,10 +152,12 @@ def test_what_is_still_wrong_and_by_how_much_a_leaf_changes_it(pairs):
             down = (sample.weight * speed[:, k])[own].sum() + sample.weight.mean()
             assert made[k, cell] == pytest.approx(RATE * top / down)
     numbers = replace(sample, y=rng.normal(size=n), scores=sample.scores[:, :1])
-    wrong, speed = residuals(numbers, np.zeros(0))
-    gap = numbers.y[:, None] - numbers.scores
-    np.testing.assert_allclose(wrong, gap - np.average(gap, axis=0, weights=sample.weight), atol=1e-12)
-    assert (speed == 1).all()
+    spread = np.sqrt(np.cov(numbers.y, aweights=sample.weight, ddof=0))
+    for exact, unit in ((True, 1.0), (False, spread)):
+        wrong, speed = residuals(numbers, np.zeros(0), exact)
+        gap = numbers.y[:, None] / unit - numbers.scores
+        np.testing.assert_allclose(wrong, gap - np.average(gap, axis=0, weights=sample.weight), atol=1e-12)
+        assert (speed == 1).all()
 
 
 @pytest.mark.parametrize("pairs", [OppositeClass(), OppositeClass(3), Order(), Difference()], ids=str)
@@ -173,20 +175,20 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     assert not state.w.any()  # all rows are in one leaf: there was nothing to learn
     sample = state.phi.sample.rows()
     assert sample.count == 60
-    change = features.change(state.phi, 64, targets)
+    change = features.change(state.phi, 64, targets, pairs.exact)
     assert change.phi.planted == 1
     leaf = change.phi.nodes.leaves(0, sample.columns, sample.count)
     assert leaf.max() > 0
     if growth == "renewed":
-        expected = votes(sample, leaf, 8, targets) / np.sqrt(5)
+        expected = votes(sample, leaf, 8, targets, pairs.exact) / np.sqrt(5)
     else:
-        expected = np.sqrt(6) * corrections(sample, *residuals(sample, targets), leaf, 8)
+        expected = np.sqrt(6) * corrections(sample, *residuals(sample, targets, pairs.exact), leaf, 8)
     np.testing.assert_allclose(change.starts, expected)
     # A row's score is then the vote of its leaf over M, or the correction.
     w = change.weights(np.zeros((len(expected), features.n_outputs(4), 1)))[:, :, 0]
     Z = features.dense(change.phi, np.ascontiguousarray(sample.columns.T[: sample.count]))
     times = features.n_trees if growth == "renewed" else 1
-    by_hand = votes(sample, leaf, 8, targets) / times if growth == "renewed" else expected / np.sqrt(6)
+    by_hand = votes(sample, leaf, 8, targets, pairs.exact) / times if growth == "renewed" else expected / np.sqrt(6)
     np.testing.assert_allclose(Z @ w.T, by_hand[:, leaf].T, atol=1e-12)
     after = stream.partial_fit(X[64:65], y[64:65]).learned
     assert same(after.phi.nodes, change.phi.nodes)

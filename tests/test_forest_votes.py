@@ -42,6 +42,7 @@ def test_votes_of_numbers_by_hand():
         own = leaf == cell
         expected = (weight[own] * (y[own] - mean) / spread).sum() / (weight[own].sum() + weight.mean())
         assert made[0, cell] == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(votes(batch(None, y, weight), leaf, 5, np.zeros(0), True), spread * made)
     assert not votes(batch(None, np.full(60, 2.0), weight), leaf, 5, np.zeros(0)).any()
 
 
@@ -69,7 +70,9 @@ def test_the_first_weights_are_the_growers_votes(pairs, forest, engine):
     assert not own[:, :, :-1].any()
     targets = pairs.targets if pairs.n_groups else np.zeros(0)
     for k in range(forest.n_trees):
-        expected = votes(first, state.phi.nodes.leaves(k, np.ascontiguousarray(X.T), len(X)), L, targets) / np.sqrt(m)
+        expected = votes(
+            first, state.phi.nodes.leaves(k, np.ascontiguousarray(X.T), len(X)), L, targets, pairs.exact
+        ) / np.sqrt(m)
         np.testing.assert_allclose(own[:, k, -1], expected, rtol=1e-12)
     assert own.any()
     np.testing.assert_array_equal(state.w, state.w_bar)
