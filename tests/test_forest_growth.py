@@ -195,6 +195,47 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     assert after.phi.sample.count == 65
 
 
+@pytest.mark.parametrize("parts", [{}, {"average": "mean"}, {"engine": "reference"}], ids=str)
+def test_a_tree_that_replaces_another_takes_over_what_that_one_knew(parts):
+    """In the second turn of a renewed forest: starts fit the old scores, squares are handed on row by row."""
+    X, y = make_stream("random", 300, 4)
+    stream = Stream(make(RENEWED, dtype="float64", **parts)).partial_fit(X[:256], y[:256])
+    state = copy(stream.learned)
+    sample = state.phi.sample.rows()
+    before = state.phi.nodes.leaves(0, sample.columns, sample.count)
+    change = RENEWED.change(state.phi, 256, np.array([1.0]))
+    after = change.phi.nodes.leaves(0, sample.columns, sample.count)
+    np.testing.assert_array_equal(change.before, before)
+    np.testing.assert_array_equal(change.after, after)
+    assert change.cells == slice(0, 8)
+    old, w, squares = state.w[0, before], change.weights(state.w[:, :, None].copy())[0, :8, 0], state.squares[0, before]
+    fresh = votes(sample, after, 8, np.array([1.0]))[0]
+    factor = (old @ fresh[after]) / (fresh[after] @ fresh[after])
+    assert factor > 0
+    np.testing.assert_allclose(w, factor * fresh)
+    handed = change.squares(state.squares[:, :, None].copy())[0, :8, 0]
+    for leaf in range(8):
+        assert handed[leaf] == pytest.approx(squares[after == leaf].mean() if (after == leaf).any() else 0.0)
+    # The other trees, and the average, see none of it but the row that is learned next.
+    later = stream.partial_fit(X[256:257], y[256:257]).learned
+    assert np.abs(later.w[0, :8] - w).max() <= 0.1 + 1e-9
+    assert np.abs(later.w[0, 8:] - state.w[0, 8:]).max() <= 0.1 + 1e-9
+    assert (later.squares[0, :8] >= handed - 1e-12).all()
+
+
+def test_each_tree_has_a_seed_of_its_own():
+    X, y = make_stream("random", 64, 4)
+    stream = Stream(make(RENEWED)).partial_fit(X, y)
+    trees = []
+    for planted in (0, 0, 1, 2):
+        state = copy(stream.learned)
+        state.phi.planted = planted
+        nodes = RENEWED.change(state.phi, 64, np.array([1.0])).phi.nodes
+        trees.append((nodes.columns[planted].tolist(), nodes.values[planted].tolist()))
+    assert trees[0] == trees[1]
+    assert trees[0] != trees[2] != trees[3] != trees[0]
+
+
 @pytest.mark.parametrize("parts", [{}, {"average": "mean"}, {"step": Constant(0.1)}, {"engine": "reference"}], ids=str)
 @pytest.mark.parametrize("growth", GROWING)
 def test_the_memory_follows_the_map(growth, parts):
