@@ -175,6 +175,15 @@ def test_the_best_of_many_tries_is_taken():
         assert len(tree.yes) == 3  # both sides are pure
 
 
+def test_neighbours_in_float32_are_always_parted():
+    x = np.repeat(np.array([1.0, np.nextafter(np.float32(1), np.float32(2))], np.float32), 20)
+    target = np.repeat(np.array([[0.0], [1.0]], np.float32), 20, axis=0)
+    for seed in range(60):
+        tree = Tree(*grow(x[None], target, np.ones(40, np.float32), 2, 1, np.random.default_rng(seed)))
+        assert len(tree.yes) == 3
+        assert tree.values[0] == 1
+
+
 @pytest.mark.parametrize("labels", [True, False])
 def test_levels_part_the_rows_ever_finer(labels):
     forest = replace(LEVELS, labels=labels)

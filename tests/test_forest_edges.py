@@ -101,7 +101,7 @@ def test_others_refuse_missing_values_as_ever():
     for features, given, more in (
         (RandomFourier(8), bad, {}), (None, bad, {}), (SMALL, thin, {}), (SMALL, bad, {"cluster_in": "input"}),
     ):  # fmt: skip
-        model = FPOGD(features=features, random_state=0, **more)
+        model = FPOGD(features=features, n_components=16, random_state=0, **more)
         with pytest.raises(ValueError, match=r"NaN at row 3, column 1.*Drop or impute missing values first"):
             model.fit(given, y)
         model.fit(csr_array(X) if given is thin else X, y)
