@@ -60,7 +60,7 @@ def fourier(n_components: int) -> Learner:
     """The same pairs over random Fourier features; averages make one step good for all sets."""
     features = RandomFourier(n_components, Gaussian("median"), scale="standard")
     return Learner(
-        features, loss=SquaredHinge(), memory=Latest(size=4), step=Constant(1.0), average="poly", penalty=L2(), seed=0
+        features, loss=SquaredHinge(), memory=Latest(size=4), step=Constant(0.25), average="poly", penalty=L2(), seed=0
     )  # fmt: skip
 
 

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from math import floor, log10
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, final
 
@@ -56,9 +55,9 @@ class Model(ABC):
         """Whether any part holds a rule on data: then ``init`` wants to see the first rows."""
 
     @property
+    @abstractmethod
     def takes_nan(self) -> bool:
         """Whether values of a row may be missing (NaN)."""
-        return False
 
     @property
     @abstractmethod
@@ -152,10 +151,11 @@ class Mapped(Model):
         if self.seed is None:
             object.__setattr__(self, "seed", fresh_seed())
 
+    @final
     @property
     def takes_nan(self) -> bool:
-        """Whether values of a row may be missing."""
-        return self.features.takes_nan
+        """Whether values of a row may be missing: the map must take them, and no memory cluster rows by them."""
+        return self.features.takes_nan and getattr(getattr(self, "memory", None), "space", "") != "input"
 
     def warm_rows(self, n_features: int) -> int:
         return max(WARM_ROWS, self.features.warm_rows)
@@ -213,7 +213,8 @@ class Mapped(Model):
     @final
     def learn(self, state: State, batch: Batch) -> Scored:
         """Learn rows by an engine; not those whose labels made the map."""
-        return learn_taught(self, state, batch, partial(run_engine, self))
+        rest = taught(self.features, state, batch)
+        return scored(state, batch, run_engine(self, state, rest) if len(rest) else np.zeros((0, self.n_vectors)))
 
     @final
     def stable(self, state: State, told: float) -> Trouble | None:
@@ -243,17 +244,19 @@ class Mapped(Model):
         return Trouble(safe, text) if safe < 0.5 * told else None
 
 
-def learn_taught(model: Any, state: State, batch: Batch, run: Callable[[State, Batch], Array]) -> Scored:
-    """Learn rows by ``run``. Those whose labels made the map are left out: they have no score, and weight 0."""
-    skip = min(len(batch), max(0, model.features.growers(state.phi) - state.t))
-    if not skip:
-        scores = run(state, batch)
-        return Scored(state.t, scores, batch.y, batch.weight, batch.query)
+def taught(features: FeatureMap, state: State, batch: Batch) -> Batch:
+    """The rows that may be learned: not those whose labels made the map, which are counted as seen."""
+    skip = min(len(batch), max(0, features.growers(state.phi) - state.t))
     state.t += skip
-    scores, weight = np.zeros((len(batch), model.n_vectors)), batch.weight.copy()
-    weight[:skip] = 0.0
-    if skip < len(batch):
-        scores[skip:] = run(state, batch[skip:])
+    return batch[skip:] if skip else batch
+
+
+def scored(state: State, batch: Batch, scores: Array) -> Scored:
+    """Rows with the scores of the last of them; those that were left out have no score, and weight 0."""
+    skip, weight = len(batch) - len(scores), batch.weight
+    if skip:
+        scores = np.concatenate([np.zeros((skip, scores.shape[1])), scores])
+        weight = np.concatenate([np.zeros(skip), weight[skip:]])
     return Scored(state.t, scores, batch.y, weight, batch.query)
 
 

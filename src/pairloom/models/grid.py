@@ -106,6 +106,10 @@ class Grid(Model):
     def needs_data(self) -> bool:
         return self.learners[0].needs_data
 
+    @property
+    def takes_nan(self) -> bool:
+        return self.learners[0].takes_nan
+
     def warm_rows(self, n_features: int) -> int:
         return self.learners[0].warm_rows(n_features)
 

@@ -97,11 +97,6 @@ class Learner(Mapped):
         return self.features.needs_data or self.memory.needs_data
 
     @property
-    def takes_nan(self) -> bool:
-        """Whether values of a row may be missing: not where rows are clustered by them."""
-        return self.features.takes_nan and self.memory.space != "input"
-
-    @property
     def by_cells(self) -> bool:
         """Whether points are kept as lists of cells: see :mod:`pairloom.engines.cells`."""
         return cells in candidates(self) and cells.takes(self)
@@ -125,7 +120,11 @@ class Learner(Mapped):
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
-        return keep_growing(self, state, batch, lambda: self.learn(state, batch), lambda scores: scores)
+        catch_up(self, state)
+        made = self.learn(state, batch)
+        if self.features.grows:
+            self.features.remember(state.phi, batch, made.scores)
+        return made
 
     def coef(self, state: State) -> Array:
         """The output iterate, one row per target of the pairs."""
@@ -158,18 +157,12 @@ class Learner(Mapped):
         return start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
 
 
-def keep_growing(
-    learner: Learner, state: State, batch: Batch, learn: Callable[[], Scored], chosen: Callable[[Array], Array]
-) -> Scored:
-    """Learn rows with the features of the first of them, which are shown what rows they were; ``chosen`` scores."""
+def catch_up(learner: Learner, state: State) -> None:
+    """Let features that grow become those of the next row."""
     features = learner.features
-    if not features.grows:
-        return learn()
-    while features.next_change(state.phi, state.t) == state.t:
-        follow(learner, state, features.change(state.phi, state.t, classes(learner.pairs), learner.pairs.exact))
-    scored = learn()
-    features.remember(state.phi, batch, chosen(scored.scores))
-    return scored
+    while features.grows and features.next_change(state.phi, state.t) == state.t:
+        exact = learner.pairs.exact
+        follow(learner, state, features.change(state.phi, state.t, classes(learner.pairs), exact))
 
 
 def follow(learner: Learner, state: State, change: Change) -> None:

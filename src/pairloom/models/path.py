@@ -11,8 +11,8 @@ from pairloom.base.tree import copy
 from pairloom.base.typing import Array
 from pairloom.engines import cells
 from pairloom.engines.state import State
-from pairloom.models.base import SCORE_ROWS, Dtype, Model, Trouble, learn_taught
-from pairloom.models.learner import Learner, keep_growing
+from pairloom.models.base import SCORE_ROWS, Dtype, Model, Trouble, scored, taught
+from pairloom.models.learner import Learner, catch_up
 from pairloom.pairs import Pairs
 
 
@@ -98,11 +98,13 @@ class StepPath(Model):
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
-        middle = len(self) // 2
-        return keep_growing(
-            self.learner, state, batch, lambda: learn_taught(self, state, batch, self._learn),
-            lambda scores: scores.reshape(len(batch), len(self), -1)[:, middle],
-        )  # fmt: skip
+        catch_up(self.learner, state)
+        rest = taught(self.features, state, batch)
+        made = scored(state, batch, self._learn(state, rest) if len(rest) else np.zeros((0, self.n_vectors)))
+        if self.features.grows:
+            middle = made.scores.reshape(len(batch), len(self), -1)[:, len(self) // 2]
+            self.features.remember(state.phi, batch, middle)
+        return made
 
     @property
     def features(self) -> Any:

@@ -100,6 +100,11 @@ class Race(Model):
     def n_vectors(self) -> int:
         return len(self.pairs.targets)
 
+    @property
+    def takes_nan(self) -> bool:
+        """No: not all of its candidates do."""
+        return False
+
     def warm_rows(self, n_features: int) -> int:
         return self.budget.warm_rows(self.portfolio, n_features, self._itemsize)
 

@@ -33,6 +33,9 @@ class AdaGrad(Schedule):
     penalty that shrinks, a step is not continuous where v_c = 0: features that agree in float32 and differ in float64
     are not shrunk in the one and are in the other.
 
+    A coordinate that is nothing but rounding takes steps as long as any other: prefer maps whose features are all of
+    one size (``RandomFourier``, ``Forest``) to those with ever smaller ones (``Nystroem`` in float32).
+
     G is state: one number for each weight, of the model's dtype (float64 on CSR rows). In float32 a square below
     6e-8 G_c no longer counts, after 10^7 rows or more. A step costs 10 D flops besides the gradient. Where features
     grow, phi shrinks, and G is scaled with it: to the sum of squares that these gradients would have had.
