@@ -183,7 +183,7 @@ def comparable(learner, dtype):
     if dtype == "float64" or not learner.step.per_coordinate:
         return learner
     if isinstance(learner.features, (Nystroem, Whitened)):
-        learner = replace(learner, features=FEATURES["median"])
+        learner = replace(learner, features=FEATURES["fourier"])
     if learner.penalty.numbers[:2] != (0, 0) and not isinstance(learner.features, Identity):
         learner = replace(learner, penalty=L2())
     return learner

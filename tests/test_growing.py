@@ -217,7 +217,7 @@ def test_what_needs_a_fixed_space_says_so():
             system(features=SMALL).fit(X, y)
     with pytest.raises(ValueError, match="a grid needs features that stay as they are"):
         Grid([make()])
-    with pytest.raises(ValueError, match="FeatureTransformer needs features of fixed size"):
+    with pytest.raises(ValueError, match="FeatureTransformer needs features that stay as they are"):
         FeatureTransformer(SMALL).fit(X)
 
 
