@@ -88,11 +88,20 @@ def area(stream: Stream, rows: Rows) -> float:
 
 
 def as_long(microseconds: float, rows: Rows) -> int:
-    """Fourier features that take so long, by the times of two maps on the first rows."""
-    first = rows[0][:4096], rows[1][:4096]
-    few, many = (learn(fourier(n), first)[1] for n in (256, 1024))
+    """Fourier features that take so long, by the times of two maps on some rows after the first."""
+    few, many = (settled(fourier(n), rows) for n in (256, 1024))
     slope = max(1e-9, (many - few) / 768)
     return int(np.clip(256 + (microseconds - few) / slope, 64, 16384)) // 2 * 2
+
+
+def settled(model: object, rows: Rows) -> float:
+    """CPU microseconds per row once rules on data are settled; of all rows if there are few."""
+    X, y = rows
+    stream = Stream(model).partial_fit(X[:1024], y[:1024])
+    X, y = (X[1024:5120], y[1024:5120]) if len(y) > 2048 else (X, y)
+    start = time.process_time()
+    stream.partial_fit(X, y)
+    return (time.process_time() - start) / len(y) * 1e6
 
 
 def maps(data: list[Data], forests: dict[str, Forest]) -> Iterator[tuple[str, str, float, float]]:

@@ -12,6 +12,7 @@ import numba
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from pairloom.base.batch import Batch
 
@@ -85,6 +86,9 @@ def draw_auc_against_time(found: list[tuple[str, str, float, float]], out: Path)
                           mfc="#0072b2" if what in MARKERS else "none", mew=1.2)  # fmt: skip
         axis.set_title(name, fontsize=10)
         axis.set_xscale("log")
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.margins(0.25)
         axis.tick_params(labelsize=8)
     for axis in axes[len(sets) :]:
