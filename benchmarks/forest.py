@@ -117,9 +117,11 @@ def maps(data: list[Data], forests: dict[str, Forest]) -> Iterator[tuple[str, st
 
 
 def rare(rows: Rows, share: float = 0.01) -> Rows:
-    """All negative rows, and so many of the positive ones that they have this share; at least ten."""
+    """All negative rows, and so many of the positive ones, evenly spaced, that they have this share; at least ten."""
     X, y = rows
-    keep = (y < 0) | (np.cumsum(y > 0) <= max(10, share / (1 - share) * np.sum(y < 0)))
+    positive = np.flatnonzero(y > 0)
+    n = max(10, int(share / (1 - share) * np.sum(y < 0)))
+    keep = np.sort(np.concatenate([np.flatnonzero(y < 0), positive[:: max(1, len(positive) // n)]]))
     return X[keep], y[keep]
 
 

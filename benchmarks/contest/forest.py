@@ -1,4 +1,4 @@
-"""For benchmarks/forest.py: a figure, and two rules that are not in the library: they lose where a class is rare.
+"""For benchmarks/forest.py: a figure, and two rules that are not in the library.
 
 Both move the cells of the newest row only, with AdaGrad's steps: against the mean score of the other class, or by its
 own label alone.
