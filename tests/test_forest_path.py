@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from pairloom import (
     L2,
     AdaGrad,
+    Constant,
     Difference,
     ElasticNet,
     Forest,
@@ -18,6 +19,7 @@ from pairloom import (
     Learner,
     Logistic,
     OppositeClass,
+    RandomFourier,
     Reservoir,
     Square,
     SquaredHinge,
@@ -156,3 +158,15 @@ def test_a_step_that_leaves_the_range_of_numbers_is_skipped_for_each_model():
         np.testing.assert_array_equal(stream.learned.tally[5, i], alone[i].learned.tally[5])
         assert alone[i].learned.tally[5] > 0
     assert np.isfinite(stream.score(X)).all()
+
+
+@pytest.mark.parametrize("etas", [None, 5, ["a"], "ab", [], [0.0], [-1.0], [np.inf], [0.1, np.nan]], ids=str)
+def test_what_is_no_list_of_steps_is_refused(etas):
+    with pytest.raises(ValueError, match=r"etas must be numbers|at least one step|eta must be"):
+        StepPath(make("plain"), etas)
+
+
+def test_a_learner_that_is_not_over_cells_is_refused():
+    for changes in ({"average": "mean"}, {"step": Constant(0.1)}, {"features": RandomFourier(8)}):
+        with pytest.raises(ValueError, match="a path takes a learner with step=AdaGrad"):
+            StepPath(make("plain", **changes), [0.1])

@@ -53,7 +53,10 @@ class StepPath(Model):
     seed: int | None = field(compare=False)
 
     def __init__(self, learner: Learner, etas: Iterable[float]) -> None:
-        etas = tuple(map(float, etas))
+        try:
+            etas = tuple(map(float, etas))
+        except (TypeError, ValueError):
+            raise ValueError(f"etas must be numbers, such as [0.01, 0.1]; got {etas!r}") from None
         if not etas:
             raise ValueError("a path needs at least one step")
         if not learner.by_cells:
