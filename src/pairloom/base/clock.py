@@ -40,15 +40,21 @@ def next_calibration(t: int) -> int:
 
 
 def next_solution(t: int) -> int:
-    """The first row after row t at which a path of exact minimisers is solved for: two in every doubling.
+    """The first row after row t at which a path of exact minimisers is solved for.
 
-    >>> next_solution(3), next_solution(64), next_solution(1000)
-    (4, 96, 1024)
+    Two in every doubling of the stream up to row 2,048, then four.
+
+    >>> next_solution(3), next_solution(64), next_solution(1000), next_solution(4096)
+    (4, 96, 1024, 5120)
     """
     if t < 4:
         return t + 1
-    half = 1 << (t.bit_length() - 2)
-    return half * (t // half + 1)
+    return next_multiple(t, 1 << (t.bit_length() - (2 if t < 2048 else 3)))
+
+
+def is_solution(t: int) -> bool:
+    """Whether row t is one of those of ``next_solution``."""
+    return t > 0 and next_solution(t - 1) == t
 
 
 def next_evaluation(t: int) -> int:
@@ -60,9 +66,43 @@ def next_evaluation(t: int) -> int:
     return next((row for row in (16, 32, 64) if row > t), next_multiple(t, 128))
 
 
-def mixes_at(t: int, settled: int) -> bool:
-    """Whether a race changes its mixture at row t, an evaluation: only where log-odds are fitted anew."""
-    return t.bit_count() == 1 or (t % 512 == 0 and t < settled and next_calibration(t - 1) == t)
+def mixes_at(t: int) -> bool:
+    """Whether a race weighs its candidates anew at row t, an evaluation.
+
+    At powers of two, and four times in every doubling where that is a multiple of 512. Log-odds are fitted anew then.
+
+    >>> [t for t in range(128, 6000, 128) if mixes_at(t)]
+    [128, 256, 512, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120]
+    """
+    return t.bit_count() == 1 or (t % 512 == 0 and t % (1 << (t.bit_length() - 3)) == 0)
+
+
+REFITS = {8: 8, 32: 32, 128: 192, 512: 768, 2048: 4096}
+"""Rows at which a race fixes rules on data anew, each with the row at which what was made then takes over."""
+
+CATCH_UP = 32
+"""Rows after which what was made takes in more of the rows before it."""
+
+
+def refit_before(t: int) -> int:
+    """The last row up to row t at which rules were fixed anew; 0 if there is none.
+
+    >>> refit_before(7), refit_before(8), refit_before(600)
+    (0, 8, 512)
+    """
+    return max((row for row in REFITS if row <= t), default=0)
+
+
+def next_refit(t: int) -> int:
+    """The first row after row t at which rules are fixed anew, or what was made then takes more rows in.
+
+    >>> next_refit(0), next_refit(128), next_refit(160), next_refit(192), next_refit(5000) == NEVER
+    (8, 160, 192, 512, True)
+    """
+    last = refit_before(t)
+    if last and t < REFITS[last]:
+        return next_multiple(t, CATCH_UP)
+    return min((row for row in REFITS if row > t), default=NEVER)
 
 
 def next_renewal(planted: int, n_trees: int) -> int:

@@ -18,7 +18,7 @@ from pairloom.metrics.auc import mean_auc
 from pairloom.models.base import Dtype
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race, pinned
-from pairloom.race.race import SETTLE_ROWS
+from pairloom.race.race import SETTLED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,9 +106,7 @@ class AUCClassifier(PairwiseClassifier):
 
     @property
     def card(self) -> Card:
-        return Card(
-            "this library", "budget", "budget", model="kernel", variance_reduction="strata", settled=SETTLE_ROWS
-        )  # fmt: skip
+        return Card("this library", "budget", "budget", model="kernel", settled=SETTLED)
 
     def _make_model(self, n_classes: int, seed: int | None) -> Race:
         for name, kind in (("budget", Budget), ("portfolio", Portfolio), ("features", FeatureMap)):
@@ -133,14 +131,14 @@ class AUCClassifier(PairwiseClassifier):
         """The standings over time, column by column: ``pandas.DataFrame(model.race_)``."""
         check_is_fitted(self)
         standings = self._learned.standings
-        names = ("row", "name", "auc", "mixed")
+        names = ("row", "name", "auc", "share")
         return {name: np.array([getattr(one, name) for one in standings]) for name in names}
 
     @property
     def mixture_(self) -> list[str]:
         """The names of the candidates that make the predictions now, the best first."""
-        learned = self._learned
-        return [learned.entrants[i].name for i, _ in learned.chosen]
+        race: Race = self.stream_.model
+        return race.mixture(self._learned)
 
     def plot_race(self, ax: "Axes | None" = None) -> "Axes":
         """Draw ``race_``: area under the curve in the windows of each candidate, as rows come in."""

@@ -8,6 +8,7 @@ from pairloom.features.fourier import RandomFourier
 from pairloom.features.growing import Growing
 from pairloom.features.identity import Identity
 from pairloom.features.kernels import KERNELS, Cauchy, Gaussian, Kernel, Laplace, Matern32, Matern52
+from pairloom.features.landmarks import Landmarks
 from pairloom.features.nystroem import Nystroem
 from pairloom.features.orthogonal import OrthogonalFourier
 from pairloom.features.whitened import Whitened
@@ -21,6 +22,7 @@ __all__ = [
     "Growing",
     "Identity",
     "Kernel",
+    "Landmarks",
     "Laplace",
     "Linear",
     "Matern32",

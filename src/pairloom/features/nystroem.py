@@ -30,7 +30,7 @@ class NystroemState:
 
     ``widths``: what a column is multiplied by, so that the kernel has width 1. ``center``: of the multiplied
     landmarks; 0 unless the kernel is isotropic. ``landmarks`` (d, m): multiplied and centred, a column for each.
-    ``squares`` (2, m): their squared lengths, centred and not. ``mixing`` (m, D): V lambda^-1/2, then zeros.
+    ``squares`` (2, m): their squared lengths, centred and not. ``mixing`` (m, D): V lambda^-1/2, or C'^-1 of :class:`~pairloom.Landmarks`, then zeros.
     """
 
     scaler: Scaler
@@ -112,7 +112,7 @@ class Nystroem(FeatureMap):
         scaler, gamma = self.kernel.fit(self.scale, n_features, rows)
         widths = self.kernel.factors(gamma) / scaler.scale
         points = scale_columns(self._first(n_features, rows), widths)
-        mixing = inverse_root(self.kernel(ONE, points, points), self.n_outputs(n_features))
+        mixing = self._mixing(self.kernel(ONE, points, points), self.n_outputs(n_features))
         # CSR rows become columns before they become dense, so that there is one dense copy.
         landmarks = points.T.toarray(order="C") if is_sparse(points) else np.ascontiguousarray(points.T)
         center = landmarks.mean(axis=1) if isinstance(self.kernel, Isotropic) else np.zeros(n_features)
@@ -122,6 +122,10 @@ class Nystroem(FeatureMap):
         landmarks -= center[:, None]
         squares[0] = np.einsum("dm,dm->m", landmarks, landmarks)
         return NystroemState(scaler, gamma, widths, center, landmarks, squares, mixing)
+
+    def _mixing(self, K: Array, size: int) -> Array:
+        """What makes features of kernel values: (m, D)."""
+        return inverse_root(K, size)
 
     def _first(self, n_features: int, rows: Any) -> Any:
         """The rows that are landmarks, float64, dense or CSR; before the first row, the origin."""

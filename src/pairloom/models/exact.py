@@ -42,14 +42,23 @@ class TwoClasses:
                 return np.asarray(cho_solve(cho_factor(self.G + 0.5 * alpha * np.eye(len(self.G))), self.delta))
             except LinAlgError:  # alpha is lost in the rounding of G
                 pass
-        return np.asarray(self.path(np.array([alpha]))[0])
+        return self._by_eigenvalues(alpha)
 
     def path(self, alphas: Array) -> Array:
-        """``minimiser`` for many penalties; directions without data are left out."""
+        """``minimiser`` for many penalties; coordinates that are 0 in all rows are left out."""
+        used = np.flatnonzero(np.diag(self.G) > 0)
+        w = np.zeros((len(alphas), len(self.delta)))
+        if len(used):
+            active = TwoClasses(self.G[np.ix_(used, used)], self.delta[used])
+            w[:, used] = [active.minimiser(float(alpha)) for alpha in alphas]
+        return w
+
+    def _by_eigenvalues(self, alpha: float) -> Array:
+        """``minimiser`` where G has no factor: directions without data are left out."""
         values, Q = eigh(self.G)
         known = values > len(values) * np.finfo(float).eps * max(values[-1], 1e-300)
         along = np.where(known, Q.T @ self.delta, 0.0)
-        return np.asarray((along / (np.where(known, values, 1.0) + 0.5 * alphas[:, None])) @ Q.T)
+        return np.asarray((along / (np.where(known, values, 1.0) + 0.5 * alpha)) @ Q.T)
 
 
 @node

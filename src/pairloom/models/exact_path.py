@@ -8,7 +8,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_count, check_numbers
-from pairloom.base.clock import next_solution
+from pairloom.base.clock import is_solution, next_solution
 from pairloom.base.typing import Array
 from pairloom.engines.base import Engine
 from pairloom.engines.state import State
@@ -16,13 +16,24 @@ from pairloom.models.base import Mapped, Trouble, linear_scores
 from pairloom.models.exact import ExactLearner, solved, start_moments
 from pairloom.pairs import OppositeClass
 
+MANY, TURN = 256, 32
+"""Features from which on penalties take turns, so many rows apart."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExactPath(Mapped):
     """An :class:`ExactLearner` for each penalty ``alphas``, in units of trace(G) / t.
 
-    Weights and scores have the targets of the first penalty first. One eigendecomposition serves all penalties; for the
-    test-then-train scores there are two in every doubling of the stream.
+    Weights and scores have the targets of the first penalty first. For the test-then-train scores it is solved for a
+    few times in every doubling of the stream; with many features the penalties take turns, so that no row waits for all
+    of them.
+
+    Parameters
+    ----------
+    alphas : the penalties.
+    since : the row before which it is not solved for, and scores are 0.
+    turn : penalties that take their turn before these.
+    max_bytes : of the moments.
 
     >>> from pairloom import Stream
     >>> rng = np.random.default_rng(0)
@@ -37,6 +48,8 @@ class ExactPath(Mapped):
 
     pairs: OppositeClass = field(default_factory=OppositeClass)
     alphas: tuple[float, ...] = (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)
+    since: int = 0
+    turn: int = 0
     max_bytes: int = 2**30
 
     def __post_init__(self) -> None:
@@ -57,7 +70,7 @@ class ExactPath(Mapped):
 
     def pick(self, index: int) -> "ExactPath":
         """The path of one penalty."""
-        return replace(self, alphas=(self.alphas[index],))
+        return replace(self, alphas=(self.alphas[index],), turn=self.turn + range(len(self))[index])
 
     def only(self, index: int, state: State) -> tuple[State, Array]:
         """What one of the models has learned, and the columns of its scores."""
@@ -70,19 +83,27 @@ class ExactPath(Mapped):
         return self.begin(n_features, first, lambda phi, rows: start_moments(self, n_features, self.max_bytes))
 
     def run(self, state: State, batch: Batch) -> Scored:
-        due = next_solution(state.t) == state.t + len(batch)
-        scored = self.learn(state, batch)
+        scored, size = self.learn(state, batch), len(self.pairs.targets)
+        due = [k for k, turn in enumerate(self._turns(state)) if is_solution(state.t - turn) and state.t >= self.since]
         if due:
-            state.w[:] = self.solve(state)
+            made = self._solve(state, [self.alphas[k] for k in due])
+            state.w.reshape(len(self), size, -1)[due] = made
         return scored
 
-    def solve(self, state: State) -> Array:
-        """The minimisers for all rows so far."""
+    def _turns(self, state: State) -> list[int]:
+        """How long after a solution's row each penalty is solved for."""
+        return [TURN * (self.turn + k) if state.w.shape[1] > MANY else 0 for k in range(len(self))]
+
+    def _solve(self, state: State, alphas: Sequence[float]) -> Array:
+        """The minimisers for all rows so far: (penalties, targets, D)."""
         moments = state.memory.folded()
         problems = [moments.of(int(k)) for k in self.pairs.targets]
-        unit = np.array(self.alphas) / max(1.0, float(moments.counts.sum()))
-        paths = [problem.path(unit * np.trace(problem.G)) for problem in problems]
-        return np.stack(paths, axis=1).reshape(-1, paths[0].shape[1]).astype(state.w.dtype)
+        unit = np.array(alphas) / max(1.0, float(moments.counts.sum()))
+        return np.stack([problem.path(unit * np.trace(problem.G)) for problem in problems], axis=1)
+
+    def solve(self, state: State) -> Array:
+        """The minimisers for all rows so far, one row for each penalty and target."""
+        return self._solve(state, self.alphas).reshape(self.n_vectors, -1).astype(state.w.dtype)
 
     def coef(self, state: State) -> Array:
         """``solve``, once for the same rows."""
@@ -93,7 +114,12 @@ class ExactPath(Mapped):
         return linear_scores(self.features, state, self.coef(state), X)
 
     def next_row(self, state: State) -> int:
-        return min(next_solution(state.t), state.t + int(state.memory.room))
+        turns = [turn + next_solution(max(0, state.t - turn)) for turn in self._turns(state)]
+        return min(*turns, state.t + int(state.memory.room))
+
+    def quick(self, state: State, X: Any) -> Array:
+        """``score`` with the minimisers as they were last solved for on the stream's clock."""
+        return linear_scores(self.features, state, state.w, X)
 
     def check_room(self, state: State | None, n: int) -> None:
         """There is room for every row."""

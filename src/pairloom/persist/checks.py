@@ -1,12 +1,11 @@
 """Whether the state in a file is one that its model could have: checked before anything is made of it."""
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from pairloom.base.clock import next_evaluation
+from pairloom.base.clock import CATCH_UP, REFITS, next_evaluation, refit_before
 from pairloom.base.tree import Flat
 from pairloom.estimators.class_labels import Labels
 from pairloom.models.base import Model
@@ -21,15 +20,15 @@ from pairloom.persist.format import ModelFileError
 from pairloom.persist.scopes import scope_of
 from pairloom.persist.walk import Scope, Walk
 from pairloom.race import Race
-from pairloom.race.entrant import ALL, Entrant
-from pairloom.race.evidence import RAW, VERDICTS
+from pairloom.race.entrant import Entrant
+from pairloom.race.evidence import RAW
 from pairloom.stream import ArrivalScores, Observer, RecentScores
 from pairloom.stream.calibration import Calibration
 from pairloom.stream.observers import RECENT
 from pairloom.systems.adadsg import StagedPairs
 
-FULL = 10_000
-"""Entrants, standings and candidates of a race: more than any has."""
+FULL, MOST_ENTRANTS = 10_000, 100
+"""Standings and entrants of a race: more than any has."""
 
 OWN = (Learner, Grid, StepPath, RuleLearner, ExactLearner, ExactPath, Expansion, StagedPairs)
 OBSERVED = {RecentScores: "Recent", ArrivalScores: "Arrivals", Calibration: "Fit"}
@@ -154,52 +153,73 @@ def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
         raise walk.refuse(path, f"must have {t} rows of {d} columns")
     if not max(0, t - RECENT) <= counts["evaluated"] <= t or next_evaluation(counts["evaluated"]) <= t:
         raise walk.refuse(f"{path}.evaluated", "must be the last row at which scores were looked at")
-    entrants = _check_entrants(walk, path, race, d, t)
+    entrants = _check_entrants(walk, f"{path}.entrants", race, d, t)
+    coming = _check_entrants(walk, f"{path}.coming", race, d)
     sizes = [len(one) for one in entrants]
-    _check_evidence(walk, f"{path}.evidence", scope, sum(sizes))
-    own: dict[str, int] = {}
-    for name, rule in {"counts": "f8 C", "chosen": "i8 _K 2", "shift": "f8 _K v", "spread": "f8 _K v"}.items():
-        walk.take(f"{path}.{name}", rule, scope, own)
-    chosen = walk.flat.arrays[f"{path}.chosen"]
-    good = [0 <= i < len(sizes) and 0 <= model < sizes[i] for i, model in chosen.tolist()]
-    if sizes and not all(good):
-        raise walk.refuse(f"{path}.chosen", "names models that do not take part")
+    _check_standing(walk, path, race, t, entrants, coming)
+    due = t >= next_evaluation(0)
+    n_models = sum(sizes) if due else sum(len(race._make(one)) for one in race.admitted(d))
+    _check_evidence(walk, f"{path}.evidence", scope, n_models)
+    walk.take(f"{path}.counts", "f8 C", scope, {})
+    scope.sizes |= {"E": len(sizes) if due else 0, "M": sum(sizes) if due else 0}
+    walk.node(f"{path}.mixture", "Mixture", scope)
     for item in walk.items(f"{path}.standings", FULL):
         walk.node(item, "Standing", scope)
-    walk.value(f"{path}.first", "none")
+    _check_first(walk, f"{path}.kept", race, d, t, scope)
     return scope
 
 
-def _check_entrants(walk: Walk, path: str, race: Race, d: int, t: int) -> list[Entrant]:
-    """Take the entrants; each with what learns, which follows from its name."""
-    portfolio, head = race.portfolio, race.portfolio.descent
-    models = len(head.steps) * len(head.penalties) + (len(portfolio.exact.alphas) if portfolio.exact else 0)
-    widths = len(portfolio.widths) + len(portfolio.near_widths) + len(portfolio.far_widths)
-    if models * widths * len(portfolio.scales) > FULL:
-        raise ModelFileError("the portfolio in the file has too many candidates")
-    racing = walk.value(f"{path}.racing", "bool")
-    scale, factor = walk.flat.values.get(f"{path}.scale"), walk.value(f"{path}.factor", "number")
-    walk.value(f"{path}.scale", "none" if scale is None else "text")
-    where = walk.items(f"{path}.entrants", FULL)
-    found: list[Any] = []
+def _check_entrants(walk: Walk, path: str, race: Race, d: int, t: int | None = None) -> list[Entrant]:
+    """Take entrants, which have learned t rows, or if that is None some; each with what learns, which its name says."""
+    where, found = walk.items(path, MOST_ENTRANTS), []
     for item in where:
         walk.branch(item, "Entrant")
-        name, finalist = walk.value(f"{item}.name", "text"), walk.value(f"{item}.finalist", "bool")
-        only = walk.flat.values.get(f"{item}.only")
-        walk.anything(f"{item}.only", Scope())
-        if type(only) is not int or only < ALL or (finalist and not racing):
+        name = walk.value(f"{item}.name", "text")
+        stage, large = (walk.value(f"{item}.{field}", "count") for field in ("stage", "large"))
+        known = {one.name: one for one in race.admitted(d)}.get(name)
+        if known is None or stage not in {*REFITS, 0} or (stage > 0) != known.refits:
             raise walk.refuse(item, "is no entrant")
-        found.append(Entrant(name, finalist, only, None))  # type: ignore[arg-type]
-    if len(found) * widths * len(portfolio.scales) > FULL * 10:
-        raise ModelFileError("the race in the file has too many entrants")
-    # What learns follows from an entrant's name, and from where the finalists are.
-    standing: Any = SimpleNamespace(n_features=d, entrants=found, scale=scale, factor=factor)
-    entrants = race._running(standing)
-    for item, entrant in zip(where, entrants, strict=True):
+        if large and (known.large is None or not 0 < large <= known.enlarged().features.n_outputs(d)):
+            raise walk.refuse(item, "has no such size")
+        entrant = Entrant(name, stage, large, None)  # type: ignore[arg-type]
+        entrant.runner = race.runner(entrant, d)
         check_stream(walk, f"{item}.stream", entrant.model, (RecentScores(),))
-        if walk.flat.values[f"{item}.stream.t"] != t or walk.flat.values[f"{item}.stream.n_features"] != d:
+        rows, columns = (walk.flat.values[f"{item}.stream.{field}"] for field in ("t", "n_features"))
+        if columns != d or (t is not None and rows != t):
             raise walk.refuse(f"{item}.stream", f"must have {t} rows of {d} columns")
-    return entrants
+        found.append(entrant)
+    return found
+
+
+def _check_standing(walk: Walk, path: str, race: Race, t: int, entrants: list[Entrant], coming: list[Entrant]) -> None:
+    """Each candidate takes part once, and what is made at a row has caught up as far as it should by row t."""
+    for name, own in (("entrants", entrants), ("coming", coming)):
+        if len({one.name for one in own}) < len(own):
+            raise walk.refuse(f"{path}.{name}", "names a candidate twice")
+    if not entrants and t >= next_evaluation(0):
+        raise walk.refuse(f"{path}.entrants", "must not be empty")
+    row = refit_before(t)
+    end = REFITS.get(row, 0)
+    if coming and (t >= end or f"{path}.kept" in walk.flat.values):
+        raise walk.refuse(f"{path}.coming", "must have taken over")
+    last = t - t % CATCH_UP
+    for k, one in enumerate(coming):
+        rows = walk.flat.values[f"{path}.coming.{k}.stream.t"]
+        if one.stage != row or rows != end * (last - row) // (end - row):
+            raise walk.refuse(f"{path}.coming.{k}", f"must have caught up by row {t}")
+
+
+def _check_first(walk: Walk, path: str, race: Race, d: int, t: int, scope: Scope) -> None:
+    """Take the first rows of a race, which there are while rules on data may be fixed anew."""
+    if path in walk.flat.values:
+        walk.value(path, "none")
+        return
+    walk.branch(path, "Kept")
+    rows = 0
+    for batch in walk.items(f"{path}.batches", 1):
+        rows += walk.node(batch, "Batch", scope)["_n"]
+    if walk.value(f"{path}.count", "count") != rows or rows != t or t >= max(REFITS.values()):
+        raise walk.refuse(path, f"must be the first {t} rows")
 
 
 def _check_evidence(walk: Walk, path: str, scope: Scope, n_models: int) -> None:
@@ -207,10 +227,13 @@ def _check_evidence(walk: Walk, path: str, scope: Scope, n_models: int) -> None:
     walk.branch(path, "Evidence")
     scope.sizes["M"] = n_models
     walk.take(f"{path}.targets", "f8 v", scope, {})
-    walk.take(f"{path}.verdicts", "f8 _n M", scope, {})
-    if walk.value(f"{path}.n_models", "count") != n_models or len(walk.flat.arrays[f"{path}.verdicts"]) > VERDICTS:
-        raise walk.refuse(path, f"must be of {n_models} models and at most {VERDICTS} windows")
-    walk.value(f"{path}.closed", "count")
+    walk.take(f"{path}.areas", "f8 _n M", scope, {})
+    closed, areas = walk.value(f"{path}.closed", "count"), walk.flat.arrays[f"{path}.areas"]
+    windows = walk.kind(f"{path}.raw")
+    if walk.value(f"{path}.n_models", "count") != n_models or windows != f"list {len(areas)}":
+        raise walk.refuse(path, f"must be of {n_models} models, with the areas of each window")
+    if len(areas) != min(closed, RAW):
+        raise walk.refuse(f"{path}.closed", f"must be the number of windows, of which the newest {RAW} are there")
     for name, most in (("open", 1), ("raw", RAW)):
         for item in walk.items(f"{path}.{name}", most):
             walk.node(item, "ScoredWindow", scope)

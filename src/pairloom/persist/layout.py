@@ -105,5 +105,6 @@ LAYOUT: dict[str, dict[str, str]] = {
     "Arrivals": {"scores": "f8 4096 v", "query": "i8 4096 | i8 0", "count": "count"},
     "Fit": {"a": "f8 v", "b": "f8 v"},
     "ScoredWindow": {"scores": "f8 _n M v", "labels": "f8 _n", "weights": "f8 _n"},
-    "Standing": {"row": "count", "name": "text", "auc": "float", "mixed": "bool"},
+    "Standing": {"row": "count", "name": "text", "auc": "float", "share": "float"},
+    "Mixture": {"weights": "f8 E", "slopes": "f8 M v", "shifts": "f8 M v"},
 }  # fmt: skip

@@ -21,13 +21,13 @@ from pairloom.models.base import Model
 from pairloom.models.rule import Rule
 from pairloom.pairs import Pairs
 from pairloom.persist.format import DTYPES, ModelFileError
-from pairloom.race import Budget, Descent, Exact, Portfolio
+from pairloom.race import Budget, Descent, Exact, Portfolio, Steps
 from pairloom.steps import Penalty, Schedule
 from pairloom.stream import ArrivalScores, RecentScores, Stream
 from pairloom.stream.calibration import Calibration
 
 BASES = (
-    FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Exact, Descent,
+    FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Exact, Descent, Steps,
     RecentScores, ArrivalScores, Calibration, StreamEstimator, FeatureTransformer, Stream,
 )  # fmt: skip
 """What a file may name: these classes and those of the package that extend them."""

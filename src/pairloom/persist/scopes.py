@@ -11,6 +11,7 @@ from pairloom.features import (
     Forest,
     Growing,
     Identity,
+    Landmarks,
     Nystroem,
     OrthogonalFourier,
     RandomFourier,
@@ -39,7 +40,7 @@ from pairloom.systems.sparse_kernel_auc import GreedyBasis
 
 KINDS: dict[type, str] = {
     Identity: "IdentityState", RandomFourier: "FourierState", OrthogonalFourier: "FourierState",
-    Growing: "GrowingState", Nystroem: "NystroemState", Whitened: "WhitenedState",
+    Growing: "GrowingState", Nystroem: "NystroemState", Landmarks: "NystroemState", Whitened: "WhitenedState",
     Forest: "ForestState",
     Strata: "StrataState", Latest: "LatestState", Window: "LatestState", RSx: "RSxState",
     Reservoir: "ReservoirState", WholeHistory: "HistoryState",

@@ -2,31 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isqrt
 
 from pairloom.base.checks import check_count, check_number
+from pairloom.base.clock import REFITS
+from pairloom.race.heads import Exact
 from pairloom.race.portfolio import Candidate, Portfolio
-
-SMALLEST = 128
-"""Components below which finalists are not made smaller."""
-
-SPARE = 1.125
-"""Times its bytes a budget may need for a moment, while a map is fixed in float64."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits that the user states.
+    """Limits that the user states, kept from the first row on.
 
     Parameters
     ----------
-    bytes : of all candidates together; an eighth more for a moment, while the large spaces join.
-    microseconds : nominal time per example once the race is settled; None is six times that of scikit-learn's
-        ``RBFSampler(1024)`` and ``SGDClassifier`` in float32: 39 + 0.18 d. A nominal microsecond is 1e5 flops of a
-        product.
+    bytes : of all candidates together.
+    microseconds : nominal time per example; None is 140 + 0.5 d for rows of d columns. A nominal microsecond is 1e5
+        flops of a product of float32 matrices, or what takes as long.
 
-    >>> Budget(microseconds=20.0).limit(100), round(Budget().limit(100), 1)
-    (20.0, 57.0)
+    >>> Budget(microseconds=20.0).limit(100), Budget().limit(100)
+    (20.0, 190.0)
     """
 
     bytes: int = 2**30
@@ -39,58 +33,47 @@ class Budget:
 
     def limit(self, n_features: int) -> float:
         """Nominal microseconds per example."""
-        if self.microseconds is not None:
-            return self.microseconds
-        return 6.0 * (6.5 + 0.03 * n_features)
+        return 140.0 + 0.5 * n_features if self.microseconds is None else self.microseconds
 
-    def sized(self, portfolio: Portfolio, n_features: int, n_classes: int, itemsize: int = 4) -> Portfolio:
-        """The portfolio with finalists small enough for one to fit by its time, and all by their memory."""
-        while portfolio.n_components > SMALLEST:
-            finalists = portfolio.finalists(portfolio.scales[0], 1.0)
-            fast = any(one.microseconds(n_features) <= self.limit(n_features) for one in finalists)
-            need = sum(one.space(n_features, n_classes, itemsize) for one in finalists)
-            if not finalists or (fast and need <= self.bytes):
-                break
-            portfolio = portfolio.halved()
-        return portfolio
-
-    def exact(self, portfolio: Portfolio, n_classes: int) -> Portfolio:
-        """The portfolio with exact scouts only where their moments fit: the first scout is always admitted."""
-        return replace(portfolio, max_exact=min(portfolio.max_exact, isqrt(self.bytes // (8 * n_classes))))
-
-    def warm_rows(self, portfolio: Portfolio, n_features: int, itemsize: int = 4) -> int:
-        """Rows to keep at the start: a power of two, a quarter of the memory at most."""
-        most = max(256, self.bytes // (4 * itemsize * n_features))
-        return min(portfolio.warm_rows, 1 << (most.bit_length() - 1))
+    def keeps(self, row: int, n_features: int, itemsize: int = 4) -> bool:
+        """Whether there is room for the first rows until what was made at ``row`` takes over: a quarter of the bytes."""
+        return REFITS[row] * n_features * itemsize <= self.bytes // 4
 
     def admit(
-        self,
-        candidates: list[Candidate],
-        n_features: int,
-        n_classes: int,
-        share: float = 1.0,
-        *,
-        held: Sequence[Candidate] = (),
-        itemsize: int = 4,
-    ) -> list[Candidate]:
-        """The candidates, in order, that fit into a share of the memory together with those already ``held``.
+        self, portfolio: Portfolio, n_features: int, n_classes: int, itemsize: int = 4
+    ) -> list[Candidate]:  # fmt: skip
+        """The candidates that the budget can afford together, in their order, made smaller where that is needed.
 
-        The first always does. None may cost more by itself than four times what the settled race may: a stream may end
-        before that. They enter in the order of ``largest_first``, and there must be room for each while it is made.
+        The first always takes part. Half of the bytes are for what is made while the race goes on.
         """
-        before = sum(one.nbytes(n_features, n_classes, itemsize) for one in held)
-        admitted = candidates[:1]
-        for candidate in candidates[1:]:
-            total, peak = before, 0
-            for one in largest_first([*admitted, candidate], n_features):
-                total += one.nbytes(n_features, n_classes, itemsize)
-                peak = max(peak, total + one.features.fixing(n_features))
-            fast = candidate.microseconds(n_features) <= 4.0 * self.limit(n_features)
-            if fast and total <= share * self.bytes and peak <= SPARE * self.bytes:
-                admitted.append(candidate)
+        admitted: list[Candidate] = []
+        for one in portfolio.candidates(n_features):
+            found: Candidate | None = one
+            while found is not None and admitted and not self._fits([*admitted, found], n_features, n_classes, itemsize):
+                found = found.smaller()
+            if found is not None:
+                admitted.append(found)
         return admitted
 
+    def enlarged(
+        self, candidate: Candidate, others: Sequence[Candidate], n_features: int, n_classes: int, itemsize: int = 4
+    ) -> Candidate | None:
+        """The candidate with the largest space that fits beside the others, up to its own large one; None if none does.
 
-def largest_first(candidates: Sequence[Candidate], n_features: int) -> list[Candidate]:
-    """Those that need most while they are made, before others are there."""
-    return sorted(candidates, key=lambda one: one.features.fixing(n_features), reverse=True)
+        It must have twice as many features as it has now.
+        """
+        large: Candidate | None = candidate.enlarged()
+        least = 2 * candidate.features.n_outputs(n_features)
+        while large is not None and large.features.n_outputs(n_features) >= least:
+            if self._fits([*others, large], n_features, n_classes, itemsize, share=1):
+                return replace(candidate, features=large.features, large=None)
+            large = large.smaller()
+        return None
+
+    def _fits(
+        self, candidates: Sequence[Candidate], n_features: int, n_classes: int, itemsize: int, share: int = 2
+    ) -> bool:
+        need = sum(one.nbytes(n_features, n_classes, itemsize) for one in candidates)
+        moments = [8 * n_classes * one.features.n_outputs(n_features) ** 2 for one in candidates if isinstance(one.head, Exact)]
+        cost = sum(one.microseconds(n_features) for one in candidates)
+        return need <= self.bytes // share and max(moments, default=0) <= self.bytes and cost <= self.limit(n_features)

@@ -3,23 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from pairloom.base.batch import Batch
 from pairloom.base.tree import DERIVED, node
 from pairloom.base.typing import Array
-from pairloom.models.base import Model, linear_scores
-from pairloom.race.mixing import Price
 from pairloom.race.portfolio import Candidate
-from pairloom.stream import Recent, RecentScores, Stream, StreamState
-
-ALL = -1
-"""In place of the number of a model: all of the candidate's models still learn."""
+from pairloom.stream import Recent, RecentScores, StreamState
 
 
 @dataclass(frozen=True)
 class Runner:
-    """A candidate, and what learns: all its models, or the one that is left."""
+    """A candidate, and the models that learn."""
 
     candidate: Candidate
     model: Any
@@ -27,14 +19,14 @@ class Runner:
 
 @node
 class Entrant:
-    """A candidate that learns, by its ``name`` among the scouts or the finalists; ``only``: the model that is left.
+    """A candidate that learns, by its ``name``; ``stage``: the row at which its rules were fixed, 0 without rules.
 
-    ``runner`` is what these three stand for.
+    ``large``: landmarks of the space to which it has gone on; 0 if it has not. ``runner`` is what these stand for.
     """
 
     name: str
-    finalist: bool
-    only: int
+    stage: int
+    large: int
     stream: StreamState
     runner: Runner | None = field(default=None, repr=False, metadata=DERIVED)
 
@@ -51,7 +43,7 @@ class Entrant:
         return self.runner.model
 
     def __len__(self) -> int:
-        return len(self.model) if self.only == ALL else 1
+        return len(self.model)
 
     @property
     def size(self) -> int:
@@ -64,37 +56,8 @@ class Entrant:
         ring: Recent = self.stream.observed[RecentScores.name]
         return ring
 
-    def score(self, index: int, X: Any) -> Array:
-        """Scores of valid rows by one model: (rows, classes)."""
-        learned = self.stream.learned
-        coef = self.model.coef(learned)[index * self.size : (index + 1) * self.size]
-        return linear_scores(self.model.features, learned, coef, X)
-
-    def price(self, n_features: int) -> Price:
-        """Of one of its models."""
-        return Price(self.candidate.microseconds(n_features), self.candidate.features.n_outputs(n_features))
-
-    def left_with(self, index: int) -> "Entrant":
-        """The entrant with one of its models, which goes on where it is."""
-        if self.only != ALL:
-            return self
-        learned, columns = self.model.only(index, self.stream.learned)
-        now = self.stream
-        stream = StreamState(now.t, now.n_features, learned, None, {RecentScores.name: self.recent.columns(columns)})
-        return Entrant(self.name, self.finalist, index, stream, Runner(self.candidate, self.model.pick(index)))
-
-    def scales(self, index: int) -> tuple[Array, Array]:
-        """Mean and spread of the newest scores of a model, for each class."""
-        scores = self.recent.view()[0][:, index * self.size : (index + 1) * self.size]
-        if len(scores) == 0:
-            return np.zeros(self.size), np.ones(self.size)
-        spread = scores.std(axis=0)
-        return scores.mean(axis=0), np.where(spread > 0, spread, 1.0)
-
-
-def enter(candidate: Candidate, finalist: bool, model: Model, first: Batch) -> Entrant:
-    """A candidate before its first row, with its rules on data fixed for good."""
-    stream = Stream(model)
-    stream.start_with(first)
-    assert stream.state is not None
-    return Entrant(candidate.name, finalist, ALL, stream.state, Runner(candidate, model))
+    def score(self, X: Any) -> Array:
+        """Scores of valid rows by each model: (rows, models, classes)."""
+        score = getattr(self.model, "quick", self.model.score)
+        scores: Array = score(self.stream.learned, X)
+        return scores.reshape(len(scores), len(self), self.size)

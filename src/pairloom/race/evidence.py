@@ -1,6 +1,5 @@
 """How models are compared on a stream: pairs inside windows, scored before learning."""
 
-from collections.abc import Sequence
 from dataclasses import field
 
 import numpy as np
@@ -20,8 +19,11 @@ FEW = 3
 ROOM = 2048
 """Rows of one class kept of an open window: a long one keeps the newest."""
 
-VERDICTS, RAW = 32, 16
-"""Windows whose verdicts, and whose scores, are remembered."""
+RAW = 16
+"""Windows that are remembered."""
+
+NEWER = 0.6
+"""The share of the windows so far that has a say: the older ones speak of models that were still small."""
 
 
 @node
@@ -32,11 +34,16 @@ class ScoredWindow:
     labels: Array
     weights: Array
 
-    def auc(self, targets: Array, scores: Array | None = None) -> Array:
+    @property
+    def rare(self) -> int:
+        """Rows of the rarest class that is there; 0 if it is the only one."""
+        counts = np.unique(self.labels, return_counts=True)[1]
+        return int(counts.min()) if len(counts) > 1 else 0
+
+    def auc(self, targets: Array) -> Array:
         """Area under the curve of each model; with more than two classes, the mean over classes against the rest."""
-        scores = self.scores if scores is None else scores
         areas = [
-            weighted_auc(scores[:, :, k], self.labels == target, self.weights)
+            weighted_auc(self.scores[:, :, k], self.labels == target, self.weights)
             for k, target in enumerate(targets)
             if FEW <= (self.labels == target).sum() <= len(self.labels) - FEW
         ]
@@ -48,19 +55,20 @@ class Evidence:
     """The windows of a race over ``targets``, the classes that the models speak for.
 
     Scores of different moments are not comparable, since the model moved in between: so only pairs inside a window
-    count. ``verdicts`` (windows, models): areas under the curve in the newest closed windows; ``closed`` counts all.
+    count. ``areas`` (windows, models): areas under the curve in the newest closed windows, ``raw``; ``closed`` counts
+    all.
     """
 
     targets: Array
     n_models: int
     open: list[ScoredWindow] = field(default_factory=list)
     raw: list[ScoredWindow] = field(default_factory=list)
-    verdicts: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    areas: Array = field(default_factory=lambda: np.zeros((0, 0)))
     closed: int = 0
 
     def __post_init__(self) -> None:
-        if self.verdicts.size == 0:
-            self.verdicts = np.zeros((0, self.n_models))
+        if self.areas.size == 0:
+            self.areas = np.zeros((0, self.n_models))
 
     def add(self, scores: Array, labels: Array, weights: Array) -> bool:
         """Take in rows, in order; whether a window was closed."""
@@ -72,50 +80,36 @@ class Evidence:
         if seen.sum() < WINDOW_ROWS or enough.sum() < 2 or (not enough.all() and seen.max() < ROOM):
             return False
         self.raw = [*self.raw[1 - RAW :], window]
-        self.verdicts = np.vstack([self.verdicts[1 - VERDICTS :], window.auc(self.targets)])
+        self.areas = np.vstack([self.areas[1 - RAW :], window.auc(self.targets)])
         self.closed += 1
         self.open = []
         return True
 
-    def windows(self) -> list[ScoredWindow]:
-        """The newest closed windows; before the first is closed the open one, if it says anything at all."""
-        if self.raw or not self.open:
-            return self.raw
-        window = self.open[0]
-        counts = np.unique(window.labels, return_counts=True)[1]
-        return [window] if len(counts) > 1 and counts.min() >= FEW else []
+    def newer(self) -> tuple[list[ScoredWindow], Array]:
+        """The windows that have a say, and the areas in them (windows, models).
 
-    def verdict(self) -> tuple[Array, Array]:
-        """Mean area of each model over the newer half of the windows, and the error of its distance to the best's.
-
-        The standard error, over windows, of what it is behind; infinite for fewer than two windows. The older half
-        speaks of models that were still small.
+        Before the first is closed the open one, if it says anything at all.
         """
-        areas = self.verdicts[min(self.closed, VERDICTS) // 2 :]
-        if self.closed == 0:
-            areas = np.array([window.auc(self.targets) for window in self.windows()])
-        if len(areas) == 0:
-            return np.full(self.n_models, 0.5), np.full(self.n_models, np.inf)
-        means = areas.mean(axis=0)
-        if len(areas) < 2:
-            return means, np.full(self.n_models, np.inf)
-        gaps = areas[:, [int(means.argmax())]] - areas
-        return means, gaps.std(axis=0, ddof=1) / np.sqrt(len(areas))
+        if self.raw:
+            n = min(len(self.raw), int(np.ceil(NEWER * self.closed)))
+            return self.raw[-n:], self.areas[-n:]
+        window = self.open[0] if self.open else None
+        if window is None or window.rare < FEW:
+            return [], self.areas
+        return [window], window.auc(self.targets)[None]
 
-    def mixture(self, models: Sequence[int]) -> Array:
-        """Area in each window of the sum of some models' standardised scores."""
-        areas = []
-        for window in self.windows():
-            scores = window.scores[:, list(models)]
-            spread = scores.std(axis=0)
-            mixed = (scores / np.where(spread > 0, spread, 1.0)).sum(axis=1, keepdims=True)
-            areas.append(float(window.auc(self.targets, mixed)[0]))
-        return np.array(areas)
+    def verdict(self) -> tuple[Array, float]:
+        """Mean area of each model, each window counting by its rows of the rarer class; and the number of these."""
+        windows, areas = self.newer()
+        rare = np.array([window.rare for window in windows], float)
+        if not windows:
+            return np.full(self.n_models, 0.5), 0.0
+        return rare @ areas / rare.sum(), float(rare.sum())
 
     def only(self, models: list[int]) -> None:
         """Forget the other models."""
         self.n_models = len(models)
-        self.verdicts = self.verdicts[:, models]
+        self.areas = self.areas[:, models]
         for window in [*self.open, *self.raw]:
             window.scores = window.scores[:, models]
 

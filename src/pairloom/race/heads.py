@@ -7,25 +7,29 @@ from typing import Any
 from pairloom.base.checks import check_choice, check_count, check_number, check_numbers
 from pairloom.features import FeatureMap
 from pairloom.losses import LOSSES
-from pairloom.memory import Strata
+from pairloom.memory import Latest, Strata
 from pairloom.memory.base import Space
 from pairloom.memory.strata import Representative
 from pairloom.models.exact import ROWS
 from pairloom.models.exact_path import ExactPath
 from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
+from pairloom.models.path import StepPath
 from pairloom.pairs import OppositeClass
-from pairloom.steps import L2, Constant
+from pairloom.steps import L2, AdaGrad, Constant
 
 STEP, SWEEP = 130.0, 16.0
 """What a feature costs a gradient step, and for each partner besides, in flops of a product: measured, at D = 8,192."""
+
+CELL = 550.0
+"""What a cell costs a step of several models, for each of the rows of a pair, in flops of a product: measured."""
 
 
 @dataclass(frozen=True)
 class Exact:
     """All-pairs minimisers of the square loss, one for each penalty ``alphas`` in units of trace(G) / t."""
 
-    alphas: tuple[float, ...] = (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)
+    alphas: tuple[float, ...] = (0.1, 1.0, 16.0)
 
     def __post_init__(self) -> None:
         check_numbers("alphas", self.alphas, 0)
@@ -37,18 +41,55 @@ class Exact:
         """For each class that has models."""
         return len(self.alphas)
 
-    def learner(self, features: FeatureMap, pairs: OppositeClass, max_bytes: int = 2**30, **rest: Any) -> ExactPath:
-        return ExactPath(features=features, pairs=pairs, alphas=self.alphas, max_bytes=max_bytes, **rest)
+    def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> ExactPath:
+        return ExactPath(features=features, pairs=pairs, alphas=self.alphas, **rest)
 
-    def flops(self, n_outputs: int) -> float:
-        """Per row; the moments are taken in double precision, at half the speed."""
-        return 4.0 * n_outputs**2
+    def flops(self, features: FeatureMap, n_features: int) -> float:
+        """Per row: moments in double precision, and each solution shared out among the rows up to the next."""
+        D = features.n_outputs(n_features)
+        return 4.0 * D**2 + self.n_models * D**3 / 3.0 / max(64.0, D / 2)
 
-    def nbytes(self, n_features: int, n_outputs: int, n_classes: int, itemsize: int) -> int:
+    def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
         """Moments, in double precision; the open block and weights, in numbers of ``itemsize`` bytes."""
-        moments = n_classes * n_outputs * (n_outputs + 1)
-        weights = 2 * n_targets(n_classes) * self.n_models * n_outputs
-        return 8 * moments + itemsize * (ROWS * n_outputs + weights)
+        D = features.n_outputs(n_features)
+        weights = 2 * n_targets(n_classes) * self.n_models * D
+        return 8 * n_classes * D * (D + 1) + itemsize * (ROWS * D + weights)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Gradient steps per coordinate over a map of cells, against the newest rows of the other class, for each eta."""
+
+    etas: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+    loss: str = "squared_hinge"
+    partners: int = 4
+
+    def __post_init__(self) -> None:
+        check_numbers("etas", self.etas, 0, open_low=True)
+        if not self.etas:
+            raise ValueError("etas must not be empty")
+        check_choice("loss", self.loss, LOSSES)
+        check_count("partners", self.partners)
+
+    @property
+    def n_models(self) -> int:
+        """For each class that has models."""
+        return len(self.etas)
+
+    def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> StepPath:
+        rest = {"dtype": rest["dtype"], "seed": rest["seed"]}
+        one = Learner(
+            features, pairs, LOSSES[self.loss], Latest(size=self.partners), step=AdaGrad(self.etas[0]), **rest
+        )  # fmt: skip
+        return StepPath(one, self.etas)
+
+    def flops(self, features: FeatureMap, n_features: int) -> float:
+        return CELL * (1 + self.partners) * features.n_cells
+
+    def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
+        """Weights and sums of squares, and the partners."""
+        weights = 2 * n_targets(n_classes) * self.n_models * features.n_outputs(n_features)
+        return itemsize * (weights + n_classes * self.partners * (n_features + features.n_cells))
 
 
 @dataclass(frozen=True)
@@ -64,7 +105,7 @@ class Descent:
     penalties: tuple[float, ...] = (1e-6,)
     max_strata: int = 2
     cluster_in: Space = "features"
-    block_rows: int = 128
+    block_rows: int = 16
 
     def __post_init__(self) -> None:
         if not isinstance(self.steps, tuple) or not self.steps:
@@ -79,34 +120,36 @@ class Descent:
         check_choice("cluster_in", self.cluster_in, Space)
         check_count("max_strata", self.max_strata)
         check_count("block_rows", self.block_rows)
+        if 16 % self.block_rows:
+            raise ValueError(f"block_rows must divide 16, where a race first looks at scores; got {self.block_rows}")
 
     @property
     def n_models(self) -> int:
         """For each class that has models."""
         return len(self.steps) * len(self.penalties)
 
-    def learner(self, features: FeatureMap, pairs: OppositeClass, max_bytes: int = 2**30, **rest: Any) -> Grid:
-        """The models; ``max_bytes`` is for heads whose memory is not a few vectors."""
+    def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> Grid:
+        """The models, which share a memory of their own."""
         memory = Strata(max_strata=self.max_strata, representative=self.representative, cluster_in=self.cluster_in)
-        rest["engine"] = "auto"  # a grid has its own
+        rest = {"dtype": rest["dtype"], "seed": rest["seed"]}  # a grid has its own engine, and no moments
         learners = [
             Learner(features, pairs, LOSSES[loss], memory, L2(alpha), step=Constant(eta), average="poly", **rest)
             for (loss, eta), alpha in product(self.steps, self.penalties)
         ]
         return Grid(learners, self.block_rows)
 
-    def flops(self, n_outputs: int) -> float:
-        """Of one model alone, per row."""
-        return (STEP + SWEEP * self.max_strata) * n_outputs
+    def flops(self, features: FeatureMap, n_features: int) -> float:
+        return (STEP + SWEEP * self.max_strata) * features.n_outputs(n_features) * (1 + self.n_models / 4)
 
-    def nbytes(self, n_features: int, n_outputs: int, n_classes: int, itemsize: int) -> int:
+    def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
         """Slots, centres and weights, in numbers of ``itemsize`` bytes; not the rows of the open block, often CSR."""
-        strata, centers = n_classes * self.max_strata, n_outputs if self.cluster_in == "features" else n_features
-        weights = 2 * n_targets(n_classes) * self.n_models * n_outputs
-        return itemsize * (strata * (n_outputs + centers) + weights)
+        D, strata = features.n_outputs(n_features), n_classes * self.max_strata
+        centers = D if self.cluster_in == "features" else n_features
+        weights = 2 * n_targets(n_classes) * self.n_models * D
+        return itemsize * (strata * (D + centers) + weights)
 
 
-Head = Exact | Descent
+Head = Exact | Steps | Descent
 
 
 def n_targets(n_classes: int) -> int:

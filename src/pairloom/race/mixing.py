@@ -1,94 +1,128 @@
-"""Which models to mix, by their areas under the curve in windows."""
+"""How much each candidate has to say, by its scores in windows."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import expit
 
 from pairloom.base.typing import Array
+from pairloom.race.evidence import ScoredWindow
 
-LARGEST, SETTLED = 5, 3
-"""Members of a mixture at most, while candidates race and when the race is settled."""
+SURE = 3.0
+"""How sure a row of the rarer class makes us: the log of two models' odds is so many times the gap of their areas."""
 
-MANY = 4
-"""Windows from which on a standard error means something."""
+PRIOR = 3.0
+"""How firmly the weights are held where they were before anything was known."""
 
-Areas = Callable[[Sequence[int]], Array]
-"""From models to the area of their mixture in each window."""
+FAR = 4.0
+"""Standard deviations beyond which a score is an outlier."""
 
+SMALLEST = 0.01
+"""Share of the weights below which a candidate says nothing: its scores need not be computed."""
 
-def grown(areas: Areas, models: Sequence[int]) -> list[int]:
-    """The first model, and one after the other what helps most, until nothing helps."""
-    mixture = list(models[:1])
-    now = areas(mixture)
-    while len(mixture) < LARGEST:
-        trials = {model: areas([*mixture, model]) for model in models if model not in mixture}
-        best = max(trials, key=lambda model: float(trials[model].sum()), default=None)
-        if best is None or not helps(trials[best], now):
-            break
-        mixture, now = [*mixture, best], trials[best]
-    return mixture
+MOST = 16_384
+"""Scores that weights are fitted to."""
+
+STEPS, HALVINGS = 30, [0.5**k for k in range(12)]
 
 
-@dataclass(frozen=True)
-class Price:
-    """What a model costs, and the number of features of its space."""
+def shares(areas: Array, rare: float, sizes: Sequence[int]) -> Array:
+    """The share of each model in what its candidate says: exp(3 rare area), relative to the candidate's others.
 
-    cost: float
-    size: int
+    Where evidence is scarce all models of a candidate, its steps or penalties, have a say.
 
-
-def affordable(areas: Areas, prices: Mapping[int, Price], limit: float) -> list[int]:
-    """The best mixture around one model that costs no more than ``limit``; the cheapest model, if none does.
-
-    That model is, of all that are no more than one standard error behind the best, the one with the largest space: it
-    gains most from more rows, where a mixture that is better now may not last.
-
-    >>> sizes = {(0,): [0.9], (1,): [0.8], (2,): [0.7], (0, 2): [0.95], (1, 2): [0.96], (0, 1, 2): [0.99]}
-    >>> prices = {0: Price(3.0, 10), 1: Price(2.0, 10), 2: Price(1.0, 10)}
-    >>> affordable(lambda found: np.array(sizes.get(tuple(found), [0.0])), prices, 4.0)
-    [0, 2]
+    >>> shares(np.array([0.9, 0.8, 0.5]), 10.0, [2, 1]).round(2)
+    array([0.95, 0.05, 1.  ])
     """
-    single = {model: areas([model]) for model, price in prices.items() if price.cost <= limit}
-    if not single:
-        return [min(prices, key=lambda model: prices[model].cost)]
-    best = max(single, key=lambda model: float(single[model].sum()))
-    ties = [model for model in single if model == best or helps(single[model], single[best])]
-    center = max(ties, key=lambda model: (prices[model].size, float(single[model].sum())))
-    others = [model for model in single if model != center]
-    mixtures = [
-        [center, *rest]
-        for count in range(SETTLED)
-        for rest in combinations(others, count)
-        if prices[center].cost + sum(prices[model].cost for model in rest) <= limit
-    ]
-    return mixtures[int(np.argmax([areas(mixture).sum() for mixture in mixtures]))]
+    found = np.empty(len(areas))
+    first = np.cumsum([0, *sizes])
+    for start, end in zip(first[:-1], first[1:], strict=True):
+        log_odds = SURE * rare * (areas[start:end] - areas[start:end].max())
+        found[start:end] = np.exp(log_odds) / np.exp(log_odds).sum()
+    return found
 
 
-def pruned(areas: Areas, models: Sequence[int]) -> list[int]:
-    """Without the members that do not help."""
-    mixture = list(models)
-    while len(mixture) > 1:
-        now = areas(mixture)
-        trials = {model: areas([other for other in mixture if other != model]) for model in mixture}
-        worst = max(trials, key=lambda model: float(trials[model].sum()))
-        if helps(now, trials[worst]):
-            break
-        mixture.remove(worst)
-    return mixture
+def spoken(windows: Sequence[ScoredWindow], parts: Array, sizes: Sequence[int], targets: Array) -> tuple[Array, ...]:
+    """What each candidate says of the rows in the windows: (rows, candidates), labels, weights and targets of these.
 
-
-def helps(new: Array, old: Array) -> bool:
-    """Whether areas in windows speak for a larger mixture: on average no more than one standard error below the old.
-
-    A mixture wins where evidence is undecided. Of fewer than four windows there is no error to speak of, and the new
-    ones must be better.
-
-    >>> helps(np.array([0.9, 0.8, 0.9, 0.8]), np.array([0.9, 0.9, 0.8, 0.81])), helps(np.array([0.8]), np.array([0.9]))
-    (True, False)
+    Scores are standardised in each window. With more than two classes, each row is there once for each class.
     """
-    if len(new) < MANY:
-        return bool(new.sum() > old.sum())
-    gain = new - old
-    return bool(gain.mean() >= -gain.std(ddof=1) / np.sqrt(len(gain)))
+    first, found = np.cumsum([0, *sizes])[:-1], []
+    room = MOST // len(targets)
+    for window in reversed(windows):
+        scores = (window.scores - window.scores.mean(axis=0)) / spread(window.scores)
+        said = tame(np.add.reduceat(scores * parts[:, None], first, axis=1))
+        for k, target in enumerate(targets):
+            n = len(window.labels)
+            found.append((said[:, :, k], window.labels == target, window.weights, np.full(n, k)))
+        room -= len(window.labels)
+        if room <= 0:
+            break
+    return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+
+
+def spread(scores: Array) -> Array:
+    """Standard deviation of each column of scores; 1 where all are the same."""
+    found = scores.std(axis=0)
+    return np.where(found > 0, found, 1.0)
+
+
+# A trial step may overflow: then it is no better, and a shorter one is tried.
+@np.errstate(over="ignore", invalid="ignore")
+def stacked(said: Array, positive: Array, weight: Array, target: Array, prior: Array) -> Array:
+    """Weights w >= 0 of candidates: those for which w' said + b_target are log-odds, held near multiples of a prior.
+
+    The minimiser of the log-loss plus 3 ||w - (sum w) prior||^2, by Newton's method in the face of the positive
+    orthant. With few rows of the rarer class the prior decides, with many the rows.
+    """
+    K, kinds = said.shape[1], np.unique(target)
+    A = np.column_stack([said, target[:, None] == kinds])
+    weight = weight / weight.mean()
+    away = np.zeros((A.shape[1], A.shape[1]))
+    away[:K, :K] = np.eye(K) - np.outer(prior / prior.sum(), np.ones(K))
+    held = PRIOR * away.T @ away
+    x = np.concatenate([prior / prior.sum(), np.zeros(len(kinds))])
+    value = _value(A, positive, weight, held, x)
+    for _ in range(STEPS):
+        p = expit(A @ x)
+        slope = A.T @ (weight * (p - positive)) + 2.0 * held @ x
+        bend = (A * (weight * p * (1.0 - p))[:, None]).T @ A + 2.0 * held + 1e-9 * np.eye(len(x))
+        free = np.flatnonzero((x > 0) | (slope < 0) | (np.arange(len(x)) >= K))
+        step = np.zeros(len(x))
+        step[free] = np.linalg.solve(bend[np.ix_(free, free)], slope[free])
+        before = value
+        for length in HALVINGS:
+            trial = x - length * step
+            trial[:K] = np.maximum(trial[:K], 0.0)
+            value = _value(A, positive, weight, held, trial)
+            if value < before:
+                x = trial
+                break
+        if not value < before - 1e-9 * len(A):
+            break
+    return x[:K]
+
+
+def _value(A: Array, positive: Array, weight: Array, held: Array, x: Array) -> float:
+    z = A @ x
+    return float(weight @ (np.logaddexp(0.0, z) - positive * z) + x @ held @ x)
+
+
+def heard(weights: Array, prior: Array) -> Array:
+    """The weights without those too small to matter; the prior, if nothing is left."""
+    kept = np.where(weights >= SMALLEST * weights.sum(), weights, 0.0)
+    return kept if kept.sum() > 0 else prior / prior.sum()
+
+
+def tame(scores: Array) -> Array:
+    """Standardised scores, in the same order, the far ones drawn in: u, beyond 4 as 4 + ln(u - 3).
+
+    Narrow kernels give a row next to a landmark a score far outside all others, and log-odds should not follow.
+
+    >>> tame(np.array([-2.0, 4.0, 40.0])).round(2)
+    array([-2.  ,  4.  ,  7.61])
+    """
+    size = np.abs(scores)
+    if size.size and size.max() <= FAR:
+        return scores
+    return np.asarray(np.where(size > FAR, np.copysign(FAR + np.log1p(np.maximum(size - FAR, 0.0)), scores), scores))

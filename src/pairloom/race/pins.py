@@ -21,13 +21,16 @@ def pinned(
         values = {f.name: getattr(portfolio, f.name) for f in fields(Portfolio)}
         portfolio = OneMap(**values, features=features)
     if not _is_race(gamma):
-        portfolio = replace(portfolio, gamma=gamma, widths=(1.0,), near_widths=(1.0,), far_widths=())
+        kernels = dict.fromkeys((scale, 1.0) for scale, _ in portfolio.kernels)
+        portfolio = replace(portfolio, gamma=gamma, kernels=tuple(kernels))
     if not _is_race(scale):
-        portfolio = replace(portfolio, scales=(scale,))
+        kernels = dict.fromkeys((scale, factor) for _, factor in portfolio.kernels)
+        portfolio = replace(portfolio, scale=scale, kernels=tuple(kernels))
     if max_strata is not None:
         portfolio = replace(portfolio, descent=replace(portfolio.descent, max_strata=max_strata))
     if n_components is not None:
-        portfolio = _cut(portfolio, n_components)
+        sizes = {name: min(n_components, getattr(portfolio, name)) for name in ("n_landmarks", "large_landmarks")}
+        portfolio = replace(portfolio, **sizes)
     return portfolio if loss == "race" else _with_loss(portfolio, loss)
 
 
@@ -40,18 +43,5 @@ def _with_loss(portfolio: Portfolio, loss: str) -> Portfolio:
     etas = [eta for name, eta in portfolio.descent.steps if name == loss]
     etas = etas or [eta for name, eta in portfolio.descent.steps if name != "square"]
     descent = replace(portfolio.descent, steps=tuple((loss, eta) for eta in etas))
-    return replace(portfolio, descent=descent, exact=portfolio.exact if loss == "square" else None)
-
-
-def _cut(portfolio: Portfolio, size: int) -> Portfolio:
-    """No more than ``size`` features anywhere, but for the linear model's."""
-    size += size % 2
-    return replace(
-        portfolio,
-        scout_landmarks=min(size, portfolio.scout_landmarks),
-        scout_rank=min(size, portfolio.scout_rank),
-        n_components=min(size, portfolio.n_components),
-        rank=min(size, portfolio.rank),
-        exact_rank=min(size, portfolio.exact_rank),
-        whitening=tuple(min(size // 2, k) for k in portfolio.whitening),
-    )
+    steps = replace(portfolio.steps, loss=loss)
+    return replace(portfolio, descent=descent, steps=steps, exact=portfolio.exact if loss == "square" else None)

@@ -1,64 +1,52 @@
-"""Many candidates on one stream: each is scored before it learns, and the field narrows as evidence comes in."""
+"""Many candidates on one stream: each is scored before it learns, and has as much to say as its scores were good."""
 
+import logging
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
-from pairloom.base.clock import mixes_at, next_evaluation
+from pairloom.base.clock import CATCH_UP, REFITS, mixes_at, next_evaluation, next_refit, refit_before
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.typing import Array
 from pairloom.engines.base import EngineName
 from pairloom.models.base import Dtype, Model, Trouble
 from pairloom.pairs import OppositeClass
-from pairloom.race.budget import Budget, largest_first
-from pairloom.race.entrant import ALL, Entrant, Runner, enter
+from pairloom.race.budget import Budget
+from pairloom.race.entrant import Entrant, Runner
 from pairloom.race.evidence import Evidence
-from pairloom.race.mixing import affordable, grown, pruned
+from pairloom.race.mixing import heard, shares, spoken, spread, stacked, tame
 from pairloom.race.portfolio import Candidate, Portfolio
-from pairloom.race.state import RaceState, Standing
-from pairloom.stream import RecentScores
+from pairloom.race.state import Mixture, RaceState, Standing
+from pairloom.stream import Kept, RecentScores, StreamState
 from pairloom.stream.observers import RECENT
 from pairloom.stream.stream import advance
 
-SETTLE_ROWS = 16_384
-"""From this row on, all that is left costs no more than the budget."""
+ENLARGE, PAYS = 2048, 0.05
+"""The row at which the best of a family may go on to a larger space, and the family's share for which that pays."""
 
-NARROW_AT = 16
-"""Closed windows after which each entrant is its best model alone."""
+SETTLED, LEAVES = 16_384, 0.02
+"""The row from which on candidates leave whose share of the mixture is smaller than this."""
 
-HOPELESS = 0.05
-"""Area behind the best with which an entrant leaves then; the others may yet win, or help in a mixture."""
-
-FAR = 4.0
-"""Standard deviations beyond which a score is an outlier."""
-
-
-class Rank(NamedTuple):
-    """An entrant's best model: its area under the curve, and the standard error of what it is behind the best."""
-
-    entrant: int
-    model: int
-    auc: float
-    error: float
+log = logging.getLogger("pairloom.race")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Race(Model):
-    """A portfolio of candidates on one stream, and the mixture of the best of them.
+    """A portfolio of candidates on one stream, and the mixture of them that ranks best.
 
-    The scouts learn from the first row on. At row ``portfolio.warm_rows`` the large spaces around the best scout join
-    and learn the kept rows. Models are compared by pairs inside windows, scored before learning (:class:`Evidence`).
-    After 16 windows each candidate is left with its best model; those more than 0.05 behind the best leave. They are
-    not halved: large spaces with narrow kernels start slowly, and win later or help in a mixture. From row 16,384 on
-    only a mixture is left that the budget can afford: the best around that model which, of all within one standard
-    error of the best, has the largest space.
+    All candidates that the budget can afford learn from the first rows on. Rules on data (scaling, width, landmarks)
+    are fixed anew at rows 8, 32, 128, 512 and 2,048: what is made then takes in the rows before it while the stream
+    goes on, a few for each new one, and takes over at a row that is known beforehand. So no row waits for another. At
+    row 2,048 the best kernel space goes on to a larger one, where that pays.
 
-    Before, the mixture starts with the best model and takes in others, each time the one that helps most, until the
-    next would make the mean of standardised scores worse in the windows. It changes at powers of two from row 16 on,
-    and before row 16,384 at multiples of 512 or 1,024: by the row number, so the cuts between calls do not matter.
+    Candidates are compared by pairs inside windows, scored before learning (:class:`Evidence`), and mixed by weights
+    that make log-odds of their scores (:func:`~pairloom.race.mixing.stacked`): with few rows of the rarer class nearly
+    equal ones, with many those that the rows ask for. Weights change at rows 16, 32, ..., and four times in every
+    doubling of the stream. From row 16,384 on, who has next to nothing to say leaves. All of it follows from row
+    numbers, so the cuts between calls do not matter. Messages: ``logging.getLogger("pairloom.race")``.
 
     Parameters
     ----------
@@ -67,14 +55,14 @@ class Race(Model):
     budget : bytes and microseconds.
     dtype, seed, engine : as in :class:`~pairloom.Learner`.
 
-    Cost: that of the candidates up to row 16,384; then ``budget.microseconds``, nominally.
+    Cost: ``budget.microseconds`` per row, nominally.
 
     >>> from pairloom import Stream
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 2))
     >>> stream = Stream(Race(seed=0)).partial_fit(X, np.where((X**2).sum(axis=1) > 4, 1, -1))
     >>> stream.model.mixture(stream.learned)[0].split(",")[0]
-    'nystroem 256'
+    'forest'
     """
 
     large_products: ClassVar[bool] = True
@@ -94,7 +82,8 @@ class Race(Model):
 
     @property
     def needs_data(self) -> bool:
-        return True
+        """No: it keeps the first rows itself."""
+        return False
 
     @property
     def n_vectors(self) -> int:
@@ -106,49 +95,49 @@ class Race(Model):
         return False
 
     def warm_rows(self, n_features: int) -> int:
-        return self.budget.warm_rows(self.portfolio, n_features, self._itemsize)
+        return 0
 
     def init(self, n_features: int, first: Batch | None) -> RaceState:
-        """The scouts; none before the first row."""
-        scouts: list[Entrant] = []
-        if first is None:
-            self._check_candidates(n_features)
-        else:
-            # A quarter: at a replay the old scouts are there until the new ones have learned.
-            admitted = self.budget.admit(
-                self._scouts(n_features), n_features, self.pairs.n_classes, 0.25, itemsize=self._itemsize
-            )
-            scouts = [enter(one, False, self._make(one), first) for one in admitted]
-        size = self.n_vectors
-        last = first is not None and len(first) == self.warm_rows(n_features)
-        return RaceState(
-            n_features, scouts, Evidence(self.pairs.targets, sum(map(len, scouts))), np.zeros(self.pairs.n_classes),
-            np.zeros((1, 2), np.int64), np.zeros((1, size)), np.ones((1, size)), first=first if last else None,
-        )  # fmt: skip
+        """The candidates without rules on data; the others enter at row 8."""
+        admitted = self.admitted(n_features)
+        models = {}
+        for one in admitted:
+            models[one.name] = self._make(one)
+            one.features.check(n_features)
+        ready = [one for one in admitted if not one.refits]
+        entrants = [self._entrant(one, 0, n_features, models[one.name].init(n_features, None)) for one in ready]
+        evidence = Evidence(self.pairs.targets, sum(map(len, models.values())))
+        kept = Kept() if len(ready) < len(admitted) else None
+        counts = np.zeros(self.pairs.n_classes)
+        return RaceState(n_features, entrants, evidence, counts, Mixture.empty(self.n_vectors), kept)
 
     def run(self, state: RaceState, batch: Batch) -> Scored | None:
-        for entrant in self._running(state):
+        for entrant in self.running(state):
             advance(entrant.model, (RecentScores(),), entrant.stream, batch)
         state.counts += np.bincount(batch.y.astype(int), batch.weight, len(state.counts))
         state.t += len(batch)
-        due = next_evaluation(state.t - 1) == state.t
-        if not due and state.t > next_evaluation(0):
-            return None
-        first = self._mixed(state, state.evaluated).scores
-        if due:
+        if state.kept is not None:
+            state.kept.add(batch)
+        t, scored = state.t, None
+        if t < next_evaluation(0):
+            scored = Scored(t, np.zeros((len(batch), self.n_vectors)), batch.y, batch.weight, batch.query)
+        elif next_evaluation(t - 1) == t:
+            first = self._mixed(state, state.evaluated).scores
             self._evaluate(state)
-            if state.first is not None and len(state.first) == state.t:
-                self._start_finalists(state, state.first)
-                state.first = None
-        return replace(self._mixed(state), first=first)
+            scored = replace(self._mixed(state), first=first)
+        self._refit(state)
+        return scored
 
     def score(self, state: RaceState, X: Any) -> Array:
         """The mixture's score of each row; with more than two classes, one column for each."""
         total = np.zeros((X.shape[0], self.n_vectors))
-        entrants = self._running(state)
-        mixture = zip(state.chosen, state.shift, state.spread, strict=True) if entrants else ()
-        for (i, model), shift, spread in mixture:
-            total += tame((entrants[i].score(int(model), X) - shift) / spread)
+        first, mixture = 0, state.mixture
+        for entrant, weight in zip(self.running(state), mixture.weights, strict=False):
+            own = slice(first, first + len(entrant))
+            if weight > 0:
+                scores = (entrant.score(X) - mixture.shifts[own]) * mixture.slopes[own]
+                total += weight * tame(scores.sum(axis=1))
+            first = own.stop
         return total
 
     def shaped(self, scores: Array) -> Array:
@@ -159,7 +148,7 @@ class Race(Model):
         """None: the mixture's scores are known at every evaluation."""
 
     def next_row(self, state: RaceState) -> int:
-        return next_evaluation(state.t)
+        return min(next_evaluation(state.t), next_refit(state.t) if state.kept is not None else next_evaluation(state.t))
 
     def check_room(self, state: RaceState | None, n: int) -> None:
         """There is room for every row."""
@@ -169,164 +158,174 @@ class Race(Model):
         return None
 
     def mixture(self, state: RaceState) -> list[str]:
-        """The names of the candidates that make the predictions now, the best first."""
-        return [state.entrants[i].name for i, _ in state.chosen]
+        """The names of the candidates that make the predictions now, those with most to say first."""
+        order = np.argsort(-state.mixture.weights, kind="stable")
+        return [state.entrants[i].name for i in order if state.mixture.weights[i] > 0]
+
+    def admitted(self, n_features: int) -> list[Candidate]:
+        """The candidates that the budget can afford."""
+        return self.budget.admit(self.portfolio, n_features, self.pairs.n_classes, self._itemsize)
+
+    def running(self, state: RaceState) -> list[Entrant]:
+        """The entrants, with what learns; it follows from their names."""
+        for entrant in (*state.entrants, *state.coming):
+            if entrant.runner is None:
+                entrant.runner = self.runner(entrant, state.n_features)
+        return state.entrants
+
+    def runner(self, entrant: Entrant, n_features: int) -> Runner:
+        """What an entrant's name, stage and size stand for; KeyError if there is no such candidate."""
+        candidate = {one.name: one for one in self.admitted(n_features)}[entrant.name]
+        if entrant.large:
+            large: Any = candidate.enlarged().features
+            candidate = replace(candidate, features=replace(large, n_landmarks=entrant.large), large=None)
+        return Runner(candidate, self._make(candidate, entrant.stage))
 
     @property
     def _itemsize(self) -> int:
         return np.dtype(self.dtype).itemsize
 
-    def _scouts(self, n_features: int) -> list[Candidate]:
-        return self.budget.exact(self.portfolio, self.pairs.n_classes).scouts(n_features)
+    def _make(self, candidate: Candidate, stage: int = 0) -> Any:
+        since = 7 * REFITS[stage] // 8 if stage else 0  # before it takes over there is no need to know more
+        return candidate.model(
+            self.pairs, since, max_bytes=self.budget.bytes, dtype=self.dtype, seed=self.seed, engine=self.engine
+        )  # fmt: skip
 
-    def _finalists(self, state: RaceState) -> list[Candidate]:
-        sized = self.budget.sized(self.portfolio, state.n_features, self.pairs.n_classes, self._itemsize)
-        return sized.finalists(state.scale, state.factor)
+    def _entrant(self, candidate: Candidate, stage: int, n_features: int, learned: Any, large: int = 0) -> Entrant:
+        model = self._make(candidate, stage)
+        observed = {RecentScores.name: RecentScores().init(model)}
+        stream = StreamState(0, n_features, learned, None, observed)
+        return Entrant(candidate.name, stage, large, stream, Runner(candidate, model))
 
-    def _check_candidates(self, n_features: int) -> None:
-        """Raise ValueError before the first row if a candidate, also one of later, cannot learn such rows."""
-        portfolio = self.portfolio
-        for candidate in [*portfolio.scouts(n_features), *portfolio.finalists(portfolio.scales[0], 1.0)]:
-            self._make(candidate)
-            candidate.features.check(n_features)
+    def _refit(self, state: RaceState) -> None:
+        """Fix rules anew where that is due; let what was made last catch up, and take over."""
+        t, row = state.t, refit_before(state.t)
+        if state.kept is None or row == 0:
+            return
+        if t == row:
+            if not self.budget.keeps(row, state.n_features, self._itemsize):
+                state.kept = None
+                return
+            state.coming = [self._second(state, one) for one in self._renewed(state)]
+        end = REFITS[row]
+        if t > end or t % min(row, CATCH_UP):
+            return
+        due = end if t == end else end * (t - row) // (end - row)
+        for one in state.coming if due else ():
+            advance(one.model, (RecentScores(),), one.stream, state.kept.rows(one.stream.t, due))
+        if t == end:
+            self._take_over(state)
 
-    def _make(self, candidate: Candidate) -> Any:
-        return candidate.learner(
-            self.pairs, max_bytes=self.budget.bytes, dtype=self.dtype, seed=self.seed, engine=self.engine
-        )
+    def _renewed(self, state: RaceState) -> list[Candidate]:
+        """The candidates whose rules are fixed anew; at row 2,048 of each family that can grow the best, if it pays."""
+        if state.t < ENLARGE:
+            return [one for one in self.admitted(state.n_features) if one.refits]
+        running, weights, found = self.running(state), state.mixture.weights, []
+        total = weights.sum()
+        for family in dict.fromkeys(one.candidate.family for one in running if one.candidate.refits):
+            own = [i for i, one in enumerate(running) if one.candidate.family == family]
+            best = running[max(own, key=lambda i: weights[i])].candidate
+            if best.large is None:
+                found += [running[i].candidate for i in own]
+            elif weights[own].sum() >= PAYS * total:
+                others = [one.candidate for one in running if one.candidate.family != family]
+                n = state.n_features
+                large = self.budget.enlarged(best, others, n, self.pairs.n_classes, self._itemsize)
+                found += [] if large is None else [large]
+        return found
 
-    def _running(self, state: RaceState) -> list[Entrant]:
-        """The entrants, with what learns; it follows from their names."""
-        for entrant in state.entrants:
-            if entrant.runner is None:
-                known = self._finalists(state) if entrant.finalist else self._scouts(state.n_features)
-                named = {name: one for one in known for name in (one.name, ranked_name(one, state.n_features))}
-                model = self._make(named[entrant.name])
-                entrant.runner = Runner(
-                    replace(named[entrant.name], name=entrant.name),
-                    model if entrant.only == ALL else model.pick(entrant.only),
-                )
-        return state.entrants
+    def _second(self, state: RaceState, candidate: Candidate) -> Entrant:
+        """What a candidate is with rules fixed by the rows so far, before its first row."""
+        assert state.kept is not None
+        row = state.t
+        known = {one.name: one.features for one in self.admitted(state.n_features)}[candidate.name]
+        large = 0 if known == candidate.features else candidate.features.n_outputs(state.n_features)
+        learned = self._make(candidate, row).init(state.n_features, state.kept.all())
+        return self._entrant(candidate, row, state.n_features, learned, large)
 
-    def _start_finalists(self, state: RaceState, batch: Batch) -> None:
-        """The large spaces learn the kept rows; of the scouts those of the mixture go on."""
-        d, C = state.n_features, self.pairs.n_classes
-        ranked = [state.entrants[one.entrant].candidate for one in self._ranked(state)]
-        guide = next((candidate for candidate in ranked if candidate.factor), ranked[0])
-        state.racing, state.scale, state.factor = True, guide.features.scale, guide.factor or 1.0
-        state.entrants = [state.entrants[i] for i in sorted(set(state.chosen[:, 0].tolist()))]
-        # A small budget may make a finalist what a scout is already, or give it the same name.
-        known = {entrant.name: entrant.candidate.features.n_outputs(d) for entrant in state.entrants}
-        new = [
-            replace(one, name=ranked_name(one, d)) if one.name in known else one
-            for one in self._finalists(state)
-            if known.get(one.name) != one.features.n_outputs(d)
-        ]
-        held = [entrant.candidate for entrant in state.entrants]
-        admitted = self.budget.admit(new, d, C, held=held, itemsize=self._itemsize)
-        made = {}
-        for candidate in largest_first(admitted, d):
-            entrant = made[candidate.name] = enter(candidate, True, self._make(candidate), batch)
-            advance(entrant.model, (RecentScores(),), entrant.stream, batch)
-        state.entrants += [made[candidate.name] for candidate in admitted]
-        state.evidence = Evidence(self.pairs.targets, sum(map(len, state.entrants)))
-        state.evaluated = max(0, len(batch) - RECENT)
-        state.standings = [one for one in state.standings if one.row < len(batch) or one.name not in known]
-        self._evaluate(state)
+    def _take_over(self, state: RaceState) -> None:
+        """Put what was made in the place of the entrants with the same names; of a family that has grown it stays alone."""
+        places = {one.name: i for i, one in enumerate(state.entrants)}
+        for one in state.coming:
+            if one.name in places:
+                old = state.entrants[places[one.name]]
+                one.stream.observed = old.stream.observed  # scores are those that rows came with
+                state.entrants[places[one.name]] = one
+            else:
+                state.entrants.append(one)
+        grown = {one.candidate.family for one in state.coming if one.large}
+        if grown:
+            self._keep(state, [one.large > 0 or one.candidate.family not in grown for one in self.running(state)])
+            log.info("row %s: %s", f"{state.t:,}", ", ".join(f"{o.name}: {o.large} landmarks" for o in state.coming if o.large))
+        state.coming = []
+        if not any(row > state.t for row in REFITS):
+            state.kept = None
 
     def _evaluate(self, state: RaceState) -> None:
-        """Take in the scores of the rows since the last time; narrow the field and mix anew where that is due."""
-        rings, closed = [entrant.recent for entrant in state.entrants], False
+        """Take in the scores of the rows since the last time; weigh the candidates anew where that is due."""
+        rings = [entrant.recent for entrant in self.running(state)]
         while state.evaluated < state.t:
             end = next_evaluation(state.evaluated)
             rows = np.arange(state.evaluated, end) % RECENT
+            rows = rows[rings[0].weights[rows] > 0]  # those that grew a forest have no score
             scores = np.concatenate([ring.scores[rows] for ring in rings], axis=1)
-            closed = state.evidence.add(
-                scores.reshape(len(rows), -1, self.n_vectors), rings[0].labels[rows], rings[0].weights[rows]
-            )
+            if len(rows):
+                scores = scores.reshape(len(rows), -1, self.n_vectors)
+                state.evidence.add(scores, rings[0].labels[rows], rings[0].weights[rows])
             state.evaluated = end
-        settled = state.t >= SETTLE_ROWS
-        if mixes_at(state.t, SETTLE_ROWS):
+        if mixes_at(state.t):
             self._mix(state)
-            if settled:
-                self._keep(state, {(int(i), int(model)) for i, model in state.chosen})
-        if closed and state.evidence.closed == NARROW_AT and state.racing and not settled:
-            self._narrow(state)
-
-    def _ranked(self, state: RaceState) -> list[Rank]:
-        """The entrants, the best first."""
-        areas, errors = state.evidence.verdict()
-        found, at = [], 0
-        for i, entrant in enumerate(state.entrants):
-            own = slice(at, at + len(entrant))
-            model = int(areas[own].argmax())
-            found.append(Rank(i, model, float(areas[own][model]), float(errors[own][model])))
-            at += len(entrant)
-        return sorted(found, key=lambda one: (-one.auc, state.entrants[one.entrant].price(state.n_features).cost))
+            if state.t >= SETTLED:
+                weights = state.mixture.weights
+                self._keep(state, (weights >= LEAVES * weights.sum()).tolist())
 
     def _mix(self, state: RaceState) -> None:
-        """Choose the mixture among the best model of each entrant; once settled, only members can leave it."""
-        ranked = self._ranked(state)
-        first = np.cumsum([0, *map(len, state.entrants)])
-        column = {int(first[one.entrant]) + one.model: one for one in ranked}
-        areas = state.evidence.mixture
-        if state.t < SETTLE_ROWS:
-            mixture = grown(areas, list(column))
-        elif state.t == SETTLE_ROWS:
-            prices = {key: state.entrants[one.entrant].price(state.n_features) for key, one in column.items()}
-            mixture = affordable(areas, prices, self.budget.limit(state.n_features))
-        else:
-            mixture = pruned(areas, list(column))
-        chosen = [column[one] for one in mixture]
-        state.chosen = np.array([(one.entrant, one.model) for one in chosen])
-        scales = [state.entrants[one.entrant].scales(one.model) for one in chosen]
-        state.shift, state.spread = (np.array(part) for part in zip(*scales, strict=True))
-        # Written down once in every doubling of the stream, so that standings stay few.
-        if state.t.bit_count() == 1:
-            mixed = set(state.chosen[:, 0].tolist())
-            state.standings += [Standing(state.t, state.entrants[i].name, auc, i in mixed) for i, _, auc, _ in ranked]
+        """Weigh models and candidates by the evidence so far."""
+        running = self.running(state)
+        sizes = [len(one) for one in running]
+        areas, rare = state.evidence.verdict()
+        parts = shares(areas, rare, sizes)
+        families = [one.candidate.family for one in running]
+        prior = np.array([1.0 / families.count(family) for family in families])
+        windows = state.evidence.newer()[0]
+        weights = stacked(*spoken(windows, parts, sizes, self.pairs.targets), prior) if windows else prior
+        recent = np.concatenate([one.recent.view()[0] for one in running], axis=1)
+        recent = recent.reshape(len(recent), len(parts), self.n_vectors)
+        state.mixture = Mixture(heard(weights, prior), parts[:, None] / spread(recent), recent.mean(axis=0))
+        self._write_down(state, areas, parts, sizes)
 
-    def _narrow(self, state: RaceState) -> None:
-        """Keep of each entrant its best model, and the mixture's; none but the hopeless has lost already.
+    def _write_down(self, state: RaceState, areas: Array, parts: Array, sizes: list[int]) -> None:
+        """The standings: four times in every doubling at most, so that they stay few."""
+        share = state.mixture.weights / state.mixture.weights.sum()
+        first = np.cumsum([0, *sizes])[:-1]
+        means = np.add.reduceat(areas * parts, first)
+        told = [Standing(state.t, one.name, float(means[i]), float(share[i])) for i, one in enumerate(state.entrants)]
+        state.standings += told
+        said = sorted(told, key=lambda one: -one.share)
+        log.info("row %s: %s", f"{state.t:,}", ", ".join(f"{o.name} {o.auc:.4f} ({o.share:.0%})" for o in said))
 
-        Hopeless is what is more than ``HOPELESS`` behind the best.
-        """
-        ranked = self._ranked(state)
-        staying = {one.entrant: one.model for one in ranked if ranked[0].auc - one.auc <= HOPELESS}
-        staying.update((int(i), int(model)) for i, model in state.chosen)
-        self._keep(state, set(staying.items()))
-
-    def _keep(self, state: RaceState, staying: set[tuple[int, int]]) -> None:
-        """Drop all entrants but these, and all their models but these; the mixture, which is among them, follows."""
-        first = np.cumsum([0, *map(len, state.entrants)])
-        pairs = sorted(staying)
-        state.entrants = [state.entrants[i].left_with(model) for i, model in pairs]
-        state.evidence.only([int(first[i]) + model for i, model in pairs])
-        state.chosen = np.array([(pairs.index((int(i), int(model))), 0) for i, model in state.chosen])
+    def _keep(self, state: RaceState, staying: list[bool]) -> None:
+        """Let the others leave."""
+        if all(staying) or not any(staying):
+            return
+        running = self.running(state)
+        models = np.repeat(staying, [len(one) for one in running])
+        gone = [one.name for one, stays in zip(running, staying, strict=True) if not stays]
+        log.info("row %s: leave: %s", f"{state.t:,}", "; ".join(gone))
+        state.evidence.only(np.flatnonzero(models).tolist())
+        state.entrants = [one for one, stays in zip(running, staying, strict=True) if stays]
+        now = state.mixture
+        state.mixture = Mixture(now.weights[np.array(staying)], now.slopes[models], now.shifts[models])
 
     def _mixed(self, state: RaceState, after: int = 0) -> Scored:
         """The mixture's scores of the newest rows after row ``after``, from those of its models."""
-        ring, size = state.entrants[0].recent, self.n_vectors
+        ring, mixture = self.running(state)[0].recent, state.mixture
         rows = np.arange(max(after, ring.count - RECENT), ring.count) % RECENT
-        total = np.zeros((len(rows), size))
-        for (i, model), shift, spread in zip(state.chosen, state.shift, state.spread, strict=True):
-            scores = state.entrants[i].recent.scores[rows, model * size : (model + 1) * size]
-            total += tame((scores - shift) / spread)
+        total, first = np.zeros((len(rows), self.n_vectors)), 0
+        for entrant, weight in zip(state.entrants, mixture.weights, strict=False):
+            own = slice(first, first + len(entrant))
+            if weight > 0:
+                scores = entrant.recent.scores[rows].reshape(len(rows), len(entrant), -1) - mixture.shifts[own]
+                total += weight * tame((scores * mixture.slopes[own]).sum(axis=1))
+            first = own.stop
         return Scored(ring.count, total, ring.labels[rows], ring.weights[rows])
-
-
-def ranked_name(candidate: Candidate, n_features: int) -> str:
-    """The name of a finalist, if a scout has the same."""
-    return f"{candidate.name}, rank {candidate.features.n_outputs(n_features)}"
-
-
-def tame(scores: Array) -> Array:
-    """Standardised scores, in the same order, the far ones drawn in: u, beyond 4 as 4 + ln(u - 3).
-
-    Narrow kernels give a row next to a landmark a score far outside all others, and log-odds should not follow.
-
-    >>> tame(np.array([-2.0, 4.0, 40.0])).round(2)
-    array([-2.  ,  4.  ,  7.61])
-    """
-    size = np.abs(scores)
-    return np.asarray(np.where(size > FAR, np.copysign(FAR + np.log1p(np.maximum(size - FAR, 0.0)), scores), scores))

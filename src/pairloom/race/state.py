@@ -2,45 +2,59 @@
 
 from dataclasses import field
 
-from pairloom.base.batch import Batch
+import numpy as np
+
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.features.scaling import Scaling
 from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import Evidence
+from pairloom.stream import Kept
 
 
 @node
 class Standing:
-    """At ``row``, the area under the curve of a candidate's best model, and whether the mixture has it."""
+    """At ``row``, the area under the curve of a candidate in the newer windows, and its share of the mixture."""
 
     row: int
     name: str
     auc: float
-    mixed: bool
+    share: float
+
+
+@node
+class Mixture:
+    """How scores become one: entrant e says u_e = sum over its models m of slopes_m (s_m - shifts_m); see ``tame``.
+
+    ``weights`` (entrants,): the score of the race is the sum of weights_e tame(u_e). ``slopes`` and ``shifts``
+    (models, classes).
+    """
+
+    weights: Array
+    slopes: Array
+    shifts: Array
+
+    @classmethod
+    def empty(cls, n_vectors: int) -> "Mixture":
+        """Before anyone has a score."""
+        return cls(np.zeros(0), np.zeros((0, n_vectors)), np.zeros((0, n_vectors)))
 
 
 @node
 class RaceState:
-    """Who is still in the field, the evidence, and the mixture that speaks for all.
+    """Who takes part, the evidence, and the mixture that speaks for all.
 
-    ``chosen`` (models, 2): entrant and model; ``shift`` and ``spread`` (models, classes) standardise their scores.
-    ``counts``: weight of the rows of each class. Scores up to row ``evaluated`` are in the evidence. ``first``: the
-    rows that the finalists will learn; none but while the scouts learn them. The finalists are those around ``scale``
-    and ``factor``, once they are ``racing``.
+    ``coming``: what was made when rules were last fixed anew, while it takes in the rows before; each takes the place
+    of the entrant with its name. ``kept``: the first rows, for these. ``counts``: weight of the rows of each class.
+    Scores up to row ``evaluated`` are in the evidence.
     """
 
     n_features: int
     entrants: list[Entrant]
     evidence: Evidence
     counts: Array
-    chosen: Array
-    shift: Array
-    spread: Array
+    mixture: Mixture
+    kept: Kept | None
+    coming: list[Entrant] = field(default_factory=list)
     t: int = 0
     evaluated: int = 0
     standings: list[Standing] = field(default_factory=list)
-    first: Batch | None = None
-    racing: bool = False
-    scale: Scaling = None
-    factor: float = 1.0

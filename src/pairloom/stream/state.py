@@ -24,6 +24,15 @@ class Kept:
         self.batches = [Batch.join(self.batches)]
         return self.batches[0]
 
+    def rows(self, start: int, end: int) -> Batch:
+        """Some of the rows, without joining all."""
+        found, at = [], 0
+        for batch in self.batches:
+            if at < end and at + len(batch) > start:
+                found.append(batch[max(0, start - at) : end - at])
+            at += len(batch)
+        return Batch.join(found)
+
     def canonical(self) -> "Kept":
         """The same rows, however they came."""
         return Kept([Batch.join(self.batches)] if self.batches else [], self.count)

@@ -1,0 +1,47 @@
+"""The kernel's own values at landmarks, made independent one after the other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pairloom.base.typing import Array
+from pairloom.features.nystroem import FLOOR, Nystroem
+
+
+@dataclass(frozen=True)
+class Landmarks(Nystroem):
+    """phi(x) = C^-1 k(L, x), with L the first rows of the stream and k(L, L) + 1e-6 I = C C'.
+
+    The features of :class:`Nystroem`, turned, and made in a tenth of the time: no eigenvalues. Coordinate j is what
+    landmark j knows that the landmarks before it do not. <phi(x), phi(x')> is the best approximation of k(x, x') in
+    the span of the landmarks, but for 1e-6. ||phi(x)|| <= 1.
+
+    Parameters
+    ----------
+    n_landmarks : m = D, the most rows taken as landmarks.
+    kernel : the kernel, with its width rule.
+    scale : scaling of the input columns.
+
+    Cost: as Nystroem; once, m^3 flops.
+
+    Reference: Fine and Scheinberg, Efficient SVM Training Using Low-Rank Kernel Representations, JMLR 2001.
+
+    >>> from pairloom import Gaussian
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> phi = Landmarks(3, Gaussian(0.5))
+    >>> Z = phi.apply(phi.fix(1, X, np.random.default_rng(0)), X)
+    >>> bool(np.allclose(Z @ Z.T, np.exp(-0.5 * np.square(X - X.T)), atol=1e-5))
+    True
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rank is not None:
+            raise ValueError(f"Landmarks keeps all directions: for rank={self.rank}, use Nystroem")
+
+    def _mixing(self, K: Array, size: int) -> Array:
+        C = np.linalg.cholesky(K + FLOOR * np.eye(len(K)))
+        mixing = np.zeros((len(K), size))
+        mixing[:, : len(K)] = solve_triangular(C, np.eye(len(K)), lower=True).T
+        return mixing
