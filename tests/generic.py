@@ -11,13 +11,16 @@ import numpy as np
 import pairloom
 from pairloom.base.batch import Batch
 from pairloom.estimators.base import StreamEstimator
-from pairloom.race import Descent, Exact, Portfolio
+from pairloom.features import Forest
+from pairloom.race import Descent, Exact, Portfolio, Steps
 from pairloom.stream import Kept, Stream
 
 SMALL = Portfolio(
-    scales=("wide",), widths=(1.0, 4.0), near_widths=(1.0,), far_widths=(2.0,), scout_landmarks=16, scout_rank=8,
-    n_components=32, n_landmarks=(16, 16), rank=8, whitening=(2, 4), exact_rank=8, exact=Exact((0.1, 1.0)),
-    descent=Descent(steps=(("square", 0.1), ("logistic", 1.0)), block_rows=128),
+    forests=(
+        Forest(8, max_leaves=16, n_rows=256, growth="renewed"), Forest(8, max_leaves=16, n_rows=256, growth="boosted"),
+    ),
+    kernels=(("wide", 1.0), ("minmax", 4.0)), n_landmarks=16, large_landmarks=32, exact=Exact((0.1, 1.0)),
+    steps=Steps((0.02, 0.2)), descent=Descent(steps=(("square", 0.1), ("logistic", 1.0))),
 )  # fmt: skip
 """A race of every kind of candidate, each a small one."""
 

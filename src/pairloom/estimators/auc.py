@@ -1,11 +1,12 @@
 """AUCClassifier: the product. It tunes itself on the stream."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from pairloom.base.checks import check_choice, check_count
+from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.typing import Array
 from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
@@ -19,6 +20,7 @@ from pairloom.models.base import Dtype
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race, pinned
 from pairloom.race.race import SETTLED
+from pairloom.race.telling import told
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,28 +29,29 @@ if TYPE_CHECKING:
 class AUCClassifier(PairwiseClassifier):
     """Rank one class above the other (AUC) on a stream, in one pass, without anything to tune.
 
-    Many candidates learn on the stream: linear models, random Fourier features and Nystroem features of many widths,
-    whitened or not, with several losses, steps and shrinkages. Each is scored on every row before it learns from it;
-    the field narrows as evidence comes in; the best, or a mixture of the best, makes the predictions. See
-    :class:`~pairloom.race.Race` for the rules and :class:`~pairloom.race.Portfolio` for the candidates.
+    A few candidates of different kinds learn on the stream: a linear model, two forests whose cells are features, small
+    kernel spaces and a larger one where that pays, each with several steps or penalties. Every row is scored by all of
+    them before they learn from it, and what they say is mixed by how good it was. See :class:`~pairloom.race.Race` for
+    the rules and :class:`~pairloom.race.Portfolio` for the candidates.
 
     Parameters
     ----------
-    budget : :class:`~pairloom.race.Budget`: bytes, and microseconds per example after row 16,384; None is 1 GiB and six
-        times the time of scikit-learn's RBFSampler(1024) and SGDClassifier.
+    budget : :class:`~pairloom.race.Budget`: bytes, and microseconds per row from the first row on; None is 1 GiB and
+        140 + 0.5 d microseconds for rows of d columns.
     portfolio : :class:`~pairloom.race.Portfolio`: the candidates; None is the default one.
     features : a feature map for all candidates; None: it is raced.
     gamma : kernel width: a number, one per column, "paper" or "median"; "race": factors of the median rule are raced.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax"; "race".
-    loss : "square", "hinge", "squared_hinge" or "logistic"; "race".
-    n_components : the largest number of features of a candidate; None: the portfolio and the budget tell.
-    max_strata : strata per class of the gradient learners; None: the portfolio tells.
+    loss : "square", "hinge", "squared_hinge" or "logistic"; "race". Exact minimisers are for the square loss alone.
+    n_components : the most landmarks of a kernel space; None: the portfolio and the budget tell.
+    max_strata : strata per class of the learners that have some; None: the portfolio tells.
+    verbose : 1 tells on stderr what the race does while it learns, as does the logger "pairloom.race".
     dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
 
     Attributes
     ----------
-    race_ : the standings over time: a dict of the columns row, name, auc (in the windows), mixed.
-    mixture_ : the names of the candidates that make the predictions now.
+    race_ : the standings over the whole stream: a dict of the columns row, name, auc (in the newer windows), share.
+    mixture_ : the names of the candidates that make the predictions now, those with most to say first.
     stream_ : the :class:`~pairloom.Stream` under this face; its ``model`` is a :class:`~pairloom.race.Race`.
     n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see
         :class:`~pairloom.estimators.classifier.PairwiseClassifier`; the loss is the share of pairs in the
@@ -56,14 +59,14 @@ class AUCClassifier(PairwiseClassifier):
 
     Cost
     ----
-    About 0.8 ms per example up to row 8,192, a third of it up to row 16,384; from then on ``budget.microseconds``,
-    nominally. The first 2,048 rows are kept until row 2,048, and ``budget.bytes`` bounds the candidates.
+    ``budget.microseconds`` per row, nominally, from the first row on; no call is long. The first rows are kept until
+    row 4,096, and ``budget.bytes`` bounds the candidates.
 
     References
     ----------
     AlQuabeh, Mukhoty and Gu, Variance Reduced Online Gradient Descent for Kernelized Pairwise Learning with Limited
-    Memory, ACML 2023, for the gradient learners; Gao, Jin, Zhu and Zhou, One-Pass AUC Optimization, ICML 2013, for the
-    exact ones.
+    Memory, ACML 2023, for gradient steps on pairs; Gao, Jin, Zhu and Zhou, One-Pass AUC Optimization, ICML 2013, for
+    the exact minimisers; Geurts, Ernst and Wehenkel, Extremely Randomized Trees, Machine Learning 2006, for the forests.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class AUCClassifier(PairwiseClassifier):
         loss: Literal["square", "hinge", "squared_hinge", "logistic", "race"] = "race",
         n_components: int | None = None,
         max_strata: int | None = None,
+        verbose: int = 0,
         dtype: Dtype = "float32",
         pos_label: Any = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
@@ -99,6 +103,7 @@ class AUCClassifier(PairwiseClassifier):
         self.loss = loss
         self.n_components = n_components
         self.max_strata = max_strata
+        self.verbose = verbose
         self.dtype = dtype
         self.pos_label = pos_label
         self.random_state = random_state
@@ -126,6 +131,11 @@ class AUCClassifier(PairwiseClassifier):
             seed=seed, engine=self.engine,
         )  # fmt: skip
 
+    def _learn(self, *args: Any, **rest: Any) -> Self:
+        check_number("verbose", self.verbose, 0)
+        with told(self.verbose):
+            return super()._learn(*args, **rest)
+
     @property
     def race_(self) -> dict[str, Array]:
         """The standings over time, column by column: ``pandas.DataFrame(model.race_)``."""
@@ -140,12 +150,12 @@ class AUCClassifier(PairwiseClassifier):
         race: Race = self.stream_.model
         return race.mixture(self._learned)
 
-    def plot_race(self, ax: "Axes | None" = None) -> "Axes":
-        """Draw ``race_``: area under the curve in the windows of each candidate, as rows come in."""
+    def plot_race(self, axes: "Sequence[Axes] | None" = None) -> "Sequence[Axes]":
+        """Draw ``race_`` over the whole stream: the candidates' areas under the curve, and their shares below."""
         from pairloom.race.plot import plot_standings
 
         check_is_fitted(self)
-        return plot_standings(self._learned.standings, self.mixture_, ax)
+        return plot_standings(self._learned.standings, axes)
 
     @property
     def coef_(self) -> Array:

@@ -39,7 +39,10 @@ class TwoClasses:
         """w with the least loss + (alpha / 2) ||w||^2."""
         if alpha > 0:
             try:
-                return np.asarray(cho_solve(cho_factor(self.G + 0.5 * alpha * np.eye(len(self.G))), self.delta))
+                heavier = self.G.copy()
+                heavier.flat[:: len(heavier) + 1] += 0.5 * alpha
+                factor = cho_factor(heavier, overwrite_a=True, check_finite=False)
+                return np.asarray(cho_solve(factor, self.delta, check_finite=False))
             except LinAlgError:  # alpha is lost in the rounding of G
                 pass
         return self._by_eigenvalues(alpha)
@@ -49,7 +52,8 @@ class TwoClasses:
         used = np.flatnonzero(np.diag(self.G) > 0)
         w = np.zeros((len(alphas), len(self.delta)))
         if len(used):
-            active = TwoClasses(self.G[np.ix_(used, used)], self.delta[used])
+            whole = len(used) == len(self.delta)
+            active = self if whole else TwoClasses(self.G[np.ix_(used, used)], self.delta[used])
             w[:, used] = [active.minimiser(float(alpha)) for alpha in alphas]
         return w
 
@@ -92,8 +96,13 @@ class ClassMoments:
                 Z, weight = self.rows[own].astype(float), self.weights[own]
                 total = weight.sum()
                 mean = weight @ Z / total
-                spread = np.sqrt(weight)[:, None] * (Z - mean)
-                self._merge(c, total, mean, spread.T @ spread)
+                away, both = mean - self.means[c], self.counts[c] + total
+                # The means' own scatter is one more row: a single product, since D x D numbers are slow to pass over.
+                spread = np.vstack([Z - mean, away])
+                spread *= np.sqrt(np.append(weight, self.counts[c] * total / both))[:, None]
+                self.scatter[c] += spread.T @ spread
+                self.means[c] += (total / both) * away
+                self.counts[c] = both
         self.filled[0] = 0
 
     def _merge(self, c: int, total: float, mean: Array, scatter: Array) -> None:
@@ -128,8 +137,10 @@ class ClassMoments:
         for c in rest[1:]:
             other._merge(0, self.counts[c], self.means[c], self.scatter[c])
         delta = self.means[model] - other.means[0]
-        S = self.scatter[model] / self.counts[model] + other.scatter[0] / other.counts[0]
-        return TwoClasses(S + np.outer(delta, delta), delta)
+        G = np.outer(delta, delta)
+        for moments, k in ((self, model), (other, 0)):
+            G += moments.scatter[k] / moments.counts[k]
+        return TwoClasses(G, delta)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
 from pairloom.models.path import StepPath
 from pairloom.models.rule import RuleLearner
-from pairloom.persist.format import ModelFileError
 from pairloom.persist.scopes import scope_of
 from pairloom.persist.walk import Scope, Walk
 from pairloom.race import Race

@@ -49,7 +49,9 @@ class Budget:
         admitted: list[Candidate] = []
         for one in portfolio.candidates(n_features):
             found: Candidate | None = one
-            while found is not None and admitted and not self._fits([*admitted, found], n_features, n_classes, itemsize):
+            while (
+                found is not None and admitted and not self._fits([*admitted, found], n_features, n_classes, itemsize)
+            ):
                 found = found.smaller()
             if found is not None:
                 admitted.append(found)
@@ -74,6 +76,8 @@ class Budget:
         self, candidates: Sequence[Candidate], n_features: int, n_classes: int, itemsize: int, share: int = 2
     ) -> bool:
         need = sum(one.nbytes(n_features, n_classes, itemsize) for one in candidates)
-        moments = [8 * n_classes * one.features.n_outputs(n_features) ** 2 for one in candidates if isinstance(one.head, Exact)]
+        moments = [
+            8 * n_classes * one.features.n_outputs(n_features) ** 2 for one in candidates if isinstance(one.head, Exact)
+        ]
         cost = sum(one.microseconds(n_features) for one in candidates)
         return need <= self.bytes // share and max(moments, default=0) <= self.bytes and cost <= self.limit(n_features)

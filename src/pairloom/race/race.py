@@ -148,7 +148,9 @@ class Race(Model):
         """None: the mixture's scores are known at every evaluation."""
 
     def next_row(self, state: RaceState) -> int:
-        return min(next_evaluation(state.t), next_refit(state.t) if state.kept is not None else next_evaluation(state.t))
+        return min(
+            next_evaluation(state.t), next_refit(state.t) if state.kept is not None else next_evaluation(state.t)
+        )
 
     def check_room(self, state: RaceState | None, n: int) -> None:
         """There is room for every row."""
@@ -256,7 +258,11 @@ class Race(Model):
         grown = {one.candidate.family for one in state.coming if one.large}
         if grown:
             self._keep(state, [one.large > 0 or one.candidate.family not in grown for one in self.running(state)])
-            log.info("row %s: %s", f"{state.t:,}", ", ".join(f"{o.name}: {o.large} landmarks" for o in state.coming if o.large))
+            log.info(
+                "row %s: %s",
+                f"{state.t:,}",
+                ", ".join(f"{o.name}: {o.large} landmarks" for o in state.coming if o.large),
+            )
         state.coming = []
         if not any(row > state.t for row in REFITS):
             state.kept = None
