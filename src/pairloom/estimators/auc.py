@@ -66,7 +66,7 @@ class AUCClassifier(PairwiseClassifier):
     ----------
     AlQuabeh, Mukhoty and Gu, Variance Reduced Online Gradient Descent for Kernelized Pairwise Learning with Limited
     Memory, ACML 2023, for gradient steps on pairs; Gao, Jin, Zhu and Zhou, One-Pass AUC Optimization, ICML 2013, for
-    the exact minimisers; Geurts, Ernst and Wehenkel, Extremely Randomized Trees, Machine Learning 2006, for the forests.
+    the exact minimisers; Geurts, Ernst and Wehenkel, Extremely Randomized Trees, Machine Learning 2006, for forests.
 
     Examples
     --------
@@ -147,8 +147,9 @@ class AUCClassifier(PairwiseClassifier):
     @property
     def mixture_(self) -> list[str]:
         """The names of the candidates that make the predictions now, the best first."""
-        race: Race = self.stream_.model
-        return race.mixture(self._learned)
+        race: Any = self.stream_.model
+        names: list[str] = race.mixture(self._learned)
+        return names
 
     def plot_race(self, axes: "Sequence[Axes] | None" = None) -> "Sequence[Axes]":
         """Draw ``race_`` over the whole stream: the candidates' areas under the curve, and their shares below."""

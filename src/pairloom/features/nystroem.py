@@ -30,7 +30,8 @@ class NystroemState:
 
     ``widths``: what a column is multiplied by, so that the kernel has width 1. ``center``: of the multiplied
     landmarks; 0 unless the kernel is isotropic. ``landmarks`` (d, m): multiplied and centred, a column for each.
-    ``squares`` (2, m): their squared lengths, centred and not. ``mixing`` (m, D): V lambda^-1/2, or C'^-1 of :class:`~pairloom.Landmarks`, then zeros.
+    ``squares`` (2, m): their squared lengths, centred and not. ``mixing`` (m, D): V lambda^-1/2 (of
+    :class:`~pairloom.Landmarks`: C'^-1), then zeros.
     """
 
     scaler: Scaler

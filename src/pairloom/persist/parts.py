@@ -27,8 +27,8 @@ from pairloom.stream import ArrivalScores, RecentScores, Stream
 from pairloom.stream.calibration import Calibration
 
 BASES = (
-    FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Exact, Descent, Steps,
-    RecentScores, ArrivalScores, Calibration, StreamEstimator, FeatureTransformer, Stream,
+    FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Exact, Descent,
+    Steps, RecentScores, ArrivalScores, Calibration, StreamEstimator, FeatureTransformer, Stream,
 )  # fmt: skip
 """What a file may name: these classes and those of the package that extend them."""
 

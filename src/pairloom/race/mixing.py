@@ -51,10 +51,10 @@ def spoken(windows: Sequence[ScoredWindow], parts: Array, sizes: Sequence[int], 
     room = MOST // len(targets)
     for window in reversed(windows):
         scores = (window.scores - window.scores.mean(axis=0)) / spread(window.scores)
-        said = tame(np.add.reduceat(scores * parts[:, None], first, axis=1))
+        spoken_of = tame(np.add.reduceat(scores * parts[:, None], first, axis=1))
         for k, target in enumerate(targets):
             n = len(window.labels)
-            found.append((said[:, :, k], window.labels == target, window.weights, np.full(n, k)))
+            found.append((spoken_of[:, :, k], window.labels == target, window.weights, np.full(n, k)))
         room -= len(window.labels)
         if room <= 0:
             break
