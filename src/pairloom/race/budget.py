@@ -36,7 +36,7 @@ class Budget:
         return 140.0 + 0.5 * n_features if self.microseconds is None else self.microseconds
 
     def keeps(self, row: int, n_features: int, itemsize: int = 4) -> bool:
-        """Whether there is room for the first rows until what was made at ``row`` takes over: a quarter of the bytes."""
+        """Whether a quarter of the bytes holds the first rows until what is made at ``row`` takes over."""
         return REFITS[row] * n_features * itemsize <= self.bytes // 4
 
     def admit(

@@ -1,6 +1,7 @@
 """How much each candidate has to say, by its scores in windows."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import expit
@@ -36,13 +37,15 @@ def shares(areas: Array, rare: float, sizes: Sequence[int]) -> Array:
     """
     found = np.empty(len(areas))
     first = np.cumsum([0, *sizes])
-    for start, end in zip(first[:-1], first[1:], strict=True):
+    for start, end in pairwise(first):
         log_odds = SURE * rare * (areas[start:end] - areas[start:end].max())
         found[start:end] = np.exp(log_odds) / np.exp(log_odds).sum()
     return found
 
 
-def spoken(windows: Sequence[ScoredWindow], parts: Array, sizes: Sequence[int], targets: Array) -> tuple[Array, ...]:
+def spoken(
+    windows: Sequence[ScoredWindow], parts: Array, sizes: Sequence[int], targets: Array
+) -> tuple[Array, Array, Array, Array]:
     """What each candidate says of the rows in the windows: (rows, candidates), labels, weights and targets of these.
 
     Scores are standardised in each window. With more than two classes, each row is there once for each class.
@@ -58,7 +61,8 @@ def spoken(windows: Sequence[ScoredWindow], parts: Array, sizes: Sequence[int], 
         room -= len(window.labels)
         if room <= 0:
             break
-    return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+    said, positive, weight, target = (np.concatenate(part) for part in zip(*found, strict=True))
+    return said, positive, weight, target
 
 
 def spread(scores: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
-from pairloom.base.clock import CATCH_UP, REFITS, mixes_at, next_evaluation, next_refit, refit_before
+from pairloom.base.clock import CATCH_UP, NEVER, REFITS, mixes_at, next_evaluation, next_refit, refit_before
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.typing import Array
 from pairloom.engines.base import EngineName
@@ -148,9 +148,8 @@ class Race(Model):
         """None: the mixture's scores are known at every evaluation."""
 
     def next_row(self, state: RaceState) -> int:
-        return min(
-            next_evaluation(state.t), next_refit(state.t) if state.kept is not None else next_evaluation(state.t)
-        )
+        refit = NEVER if state.kept is None else next_refit(state.t)
+        return min(next_evaluation(state.t), refit)
 
     def check_room(self, state: RaceState | None, n: int) -> None:
         """There is room for every row."""
@@ -246,7 +245,7 @@ class Race(Model):
         return self._entrant(candidate, row, state.n_features, learned, large)
 
     def _take_over(self, state: RaceState) -> None:
-        """Put what was made in the place of the entrants with the same names; of a family that has grown it stays alone."""
+        """Put what was made in the place of the entrants with the same names; a family that has grown is that alone."""
         places = {one.name: i for i, one in enumerate(state.entrants)}
         for one in state.coming:
             if one.name in places:
@@ -258,11 +257,9 @@ class Race(Model):
         grown = {one.candidate.family for one in state.coming if one.large}
         if grown:
             self._keep(state, [one.large > 0 or one.candidate.family not in grown for one in self.running(state)])
-            log.info(
-                "row %s: %s",
-                f"{state.t:,}",
-                ", ".join(f"{o.name}: {o.large} landmarks" for o in state.coming if o.large),
-            )
+            for one in state.coming:
+                if one.large:
+                    log.info("row %s: %s has %s landmarks now", f"{state.t:,}", one.name, f"{one.large:,}")
         state.coming = []
         if not any(row > state.t for row in REFITS):
             state.kept = None
