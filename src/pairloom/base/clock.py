@@ -39,17 +39,29 @@ def next_calibration(t: int) -> int:
     return apart * -(-(t + 1) // apart)
 
 
+def next_race_calibration(t: int) -> int:
+    """The first row after row t at which the calibration of a race is fitted anew: its scores are looked at then.
+
+    >>> next_race_calibration(3), next_race_calibration(64), next_race_calibration(1_000), next_race_calibration(4096)
+    (16, 128, 1024, 4608)
+    """
+    row = next_evaluation(t)
+    while next_calibration(row - 1) != row:
+        row = next_evaluation(row)
+    return row
+
+
 def next_solution(t: int) -> int:
     """The first row after row t at which a path of exact minimisers is solved for.
 
-    Two in every doubling of the stream up to row 2,048, then four.
+    One in every doubling of the stream up to row 128, two up to row 2,048, then four.
 
-    >>> next_solution(3), next_solution(64), next_solution(1000), next_solution(4096)
-    (4, 96, 1024, 5120)
+    >>> next_solution(3), next_solution(100), next_solution(1000), next_solution(4096)
+    (4, 128, 1024, 5120)
     """
-    if t < 4:
-        return t + 1
-    return next_multiple(t, 1 << (t.bit_length() - (2 if t < 2048 else 3)))
+    if t < 1:
+        return 1
+    return next_multiple(t, 1 << (t.bit_length() - (1 if t < 128 else 2 if t < 2048 else 3)))
 
 
 def is_solution(t: int) -> bool:

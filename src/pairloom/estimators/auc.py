@@ -1,7 +1,7 @@
 """AUCClassifier: the product. It tunes itself on the stream."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +21,7 @@ from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race, pinned
 from pairloom.race.race import SETTLED
 from pairloom.race.telling import told
+from pairloom.stream.calibration import Calibration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,6 +78,8 @@ class AUCClassifier(PairwiseClassifier):
     >>> bool(roc_auc_score(y[400:], model.decision_function(X[400:])) > 0.99)
     True
     """
+
+    _calibration: ClassVar[Calibration] = Calibration(of_race=True)
 
     def __init__(
         self,

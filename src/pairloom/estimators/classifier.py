@@ -1,7 +1,7 @@
 """The scikit-learn face of a pairwise classifier: labels, validation, calibration, one row at a time."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
@@ -42,6 +42,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
 
     pos_label: Any
     _declared: Array | None = None
+    _calibration: ClassVar[Calibration] = Calibration()
 
     @abstractmethod
     def _make_model(self, n_classes: int, seed: int | None) -> Model:
@@ -241,7 +242,8 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
 
     def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
         assert labels is not None
-        return Stream(self._make_model(max(2, len(labels.classes)), seed), (Calibration(), ArrivalScores()))
+        model = self._make_model(max(2, len(labels.classes)), seed)
+        return Stream(model, (self._calibration, ArrivalScores()))
 
     def _labels_after(self, y: Array, classes: Any, *, first: bool, whole: bool) -> Labels:
         """The labels known after a batch."""

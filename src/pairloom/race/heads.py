@@ -11,7 +11,7 @@ from pairloom.memory import Latest, Strata
 from pairloom.memory.base import Space
 from pairloom.memory.strata import Representative
 from pairloom.models.exact import ROWS
-from pairloom.models.exact_path import ExactPath
+from pairloom.models.exact_path import MANY, ExactPath
 from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
 from pairloom.models.path import StepPath
@@ -20,6 +20,9 @@ from pairloom.steps import L2, AdaGrad, Constant
 
 STEP, SWEEP = 130.0, 16.0
 """What a feature costs a gradient step, and for each partner besides, in flops of a product: measured, at D = 8,192."""
+
+SOLUTION, SMALL_APART, LARGE_APART = 1.5e7, 64, 1024
+"""What a solution costs besides 4 D^3, and the least rows between two of them while spaces are small, and later."""
 
 CELL = 550.0
 """What a cell costs a step of several models, for each of the rows of a pair, in flops of a product: measured."""
@@ -47,7 +50,7 @@ class Exact:
     def flops(self, features: FeatureMap, n_features: int) -> float:
         """Per row: moments in double precision, and each solution shared out among the rows up to the next."""
         D = features.n_outputs(n_features)
-        return 4.0 * D**2 + self.n_models * D**3 / 3.0 / max(64.0, D / 2)
+        return 4.0 * D**2 + self.n_models * (SOLUTION + 4.0 * D**3) / (SMALL_APART if D <= MANY else LARGE_APART)
 
     def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
         """Moments, in double precision; the open block and weights, in numbers of ``itemsize`` bytes."""

@@ -111,7 +111,7 @@ class Portfolio:
         Forest(100, growth="renewed"),
         Forest(200, max_leaves=512, growth="boosted"),
     )
-    kernels: tuple[tuple[Scaling, float], ...] = (("wide", 0.25), ("wide", 1.0), ("minmax", 1.0), ("minmax", 4.0))
+    kernels: tuple[tuple[Scaling, float], ...] = (("wide", 0.25), ("minmax", 1.0), ("minmax", 4.0))
     gamma: Gamma = "median"
     n_landmarks: int = 128
     large_landmarks: int = 1024

@@ -12,6 +12,7 @@ from pairloom.base.clock import CATCH_UP, NEVER, REFITS, mixes_at, next_evaluati
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.typing import Array
 from pairloom.engines.base import EngineName
+from pairloom.features import FeatureMap
 from pairloom.models.base import Dtype, Model, Trouble
 from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget
@@ -207,7 +208,8 @@ class Race(Model):
             if not self.budget.keeps(row, state.n_features, self._itemsize):
                 state.kept = None
                 return
-            state.coming = [self._second(state, one) for one in self._renewed(state)]
+            known = {one.name: one.features for one in self.admitted(state.n_features)}
+            state.coming = [self._second(state, one, known[one.name]) for one in self._renewed(state)]
         end = REFITS[row]
         if t > end or t % min(row, CATCH_UP):
             return
@@ -235,11 +237,10 @@ class Race(Model):
                 found += [] if large is None else [large]
         return found
 
-    def _second(self, state: RaceState, candidate: Candidate) -> Entrant:
+    def _second(self, state: RaceState, candidate: Candidate, known: FeatureMap) -> Entrant:
         """What a candidate is with rules fixed by the rows so far, before its first row."""
         assert state.kept is not None
         row = state.t
-        known = {one.name: one.features for one in self.admitted(state.n_features)}[candidate.name]
         large = 0 if known == candidate.features else candidate.features.n_outputs(state.n_features)
         learned = self._make(candidate, row).init(state.n_features, state.kept.all())
         return self._entrant(candidate, row, state.n_features, learned, large)

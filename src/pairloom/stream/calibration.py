@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from pairloom.base.batch import Scored
-from pairloom.base.clock import next_calibration
+from pairloom.base.clock import next_calibration, next_race_calibration
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.models.base import Model
@@ -42,10 +42,15 @@ class Fit:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Fits log-odds to the newest scores of classes, at rows that are an eighth of the stream so far apart."""
+    """Fits log-odds to the newest scores of classes, at rows that are an eighth of the stream so far apart.
+
+    ``of_race``: only at those of them at which a race looks at scores.
+    """
 
     name: ClassVar[str] = "calibration"
     on_arrival: ClassVar[bool] = False
+
+    of_race: bool = False
 
     def init(self, model: Model) -> Fit:
         return Fit(np.ones(model.n_vectors), np.zeros(model.n_vectors))
@@ -54,7 +59,7 @@ class Calibration:
         """The newest scores are kept anyway."""
 
     def next_row(self, t: int) -> int:
-        return next_calibration(t)
+        return next_race_calibration(t) if self.of_race else next_calibration(t)
 
     def tick(self, own: Fit, state: StreamState, model: Model) -> None:
         scores, labels, weights = state.observed[RecentScores.name].taught()
