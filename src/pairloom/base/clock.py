@@ -117,19 +117,44 @@ def next_refit(t: int) -> int:
     return min((row for row in REFITS if row > t), default=NEVER)
 
 
-def next_renewal(planted: int, n_trees: int) -> int:
+def renewals(pace: int) -> int:
+    """How often each tree of a forest is renewed: from rows 64, 64 pace, 64 pace^2, ... before 16,384 on.
+
+    >>> renewals(4), renewals(8), renewals(16)
+    (4, 3, 2)
+    """
+    turns = 1
+    while 64 * pace**turns < 16_384:
+        turns += 1
+    return turns
+
+
+def next_renewal(planted: int, n_trees: int, pace: int = 4) -> int:
     """The row after which a forest that has grown so many trees grows the next one.
 
-    From row n on, n = 64, 256, 1,024, 4,096, each tree is grown anew once before row 4 n; none after row 16,384.
+    From row n on, n = 64, 256, 1,024, 4,096 at pace 4, each tree is grown anew once before row pace n; none after that.
 
     >>> [next_renewal(planted, 100) for planted in (0, 1, 99, 100, 399)], next_renewal(400, 100) == NEVER
     ([64, 65, 254, 256, 16261], True)
+    >>> [next_renewal(planted, 100, 8) for planted in (0, 100, 200, 299)], next_renewal(300, 100, 8) == NEVER
+    ([64, 512, 4096, 32481], True)
     """
     turn = planted // n_trees
-    if turn >= 4:
+    if turn >= renewals(pace):
         return NEVER
-    n = 64 << 2 * turn
-    return n + 3 * n * (planted % n_trees) // n_trees
+    n: int = 64 * pace**turn
+    return n + (pace - 1) * n * (planted % n_trees) // n_trees
+
+
+def next_deepening(planted: int, n_trees: int, pace: int = 4) -> int:
+    """``next_renewal`` of a forest whose leaves are split further after that: one tree every 512 rows.
+
+    >>> [next_deepening(planted, 100) for planted in (0, 399, 400, 401, 500)]
+    [64, 16261, 16384, 16896, 67584]
+    """
+    turns = renewals(pace)
+    late = planted - turns * n_trees
+    return next_renewal(planted, n_trees, pace) if late < 0 else 64 * pace**turns + 512 * late
 
 
 def next_boost(planted: int, n_trees: int) -> int:

@@ -8,11 +8,12 @@ import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count
-from pairloom.base.clock import NEVER, next_boost, next_renewal
+from pairloom.base.clock import NEVER, next_boost, next_deepening, next_renewal, renewals
 from pairloom.base.csr import Rows, is_sparse, rows_of_cells
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.features.base import FeatureMap
+from pairloom.features.base import Change, FeatureMap
+from pairloom.features.deepening import Deepened, deepen
 from pairloom.features.growth import Replanted, Sample, corrections, residuals, votes
 from pairloom.features.scaling import Scaler, fit_scaler
 from pairloom.features.trees import Nodes, grow_tree, single, targets_of
@@ -64,9 +65,11 @@ class Forest(FeatureMap):
 
     - "once": from the first ``n_rows`` rows, which do not teach if labels choose the splits.
     - "renewed": tree by tree, from the newest ``n_rows`` rows, at rows 64 to 16,384: each tree once between rows n and
-      4 n. The votes of a new tree are multiplied so that its scores fit those of the tree that it replaces, and its
-      leaves take over what that one knew of the size of gradients. No call is long, all rows teach, and what changes in
-      the stream up to then is forgotten.
+      4 n, or n and ``pace`` n. The votes of a new tree are multiplied so that its scores fit those of the tree that it
+      replaces, and its leaves take over what that one knew of the size of gradients. No call is long, all rows teach,
+      and what changes in the stream up to then is forgotten. With ``deep_rows``, after that the leaves of one tree
+      every 512 rows are split further by the newest so many rows. The parts of a leaf start at its weight: nothing that
+      was learned is lost.
     - "boosted": a tree is added every 64 rows, the second half of them every 512, on what is still wrong with the
       scores that the newest rows came with; its leaves start a tenth of the way to where they would be right.
 
@@ -81,11 +84,16 @@ class Forest(FeatureMap):
     levels : depths whose nodes are coordinates too, in order, such as (4, 8): coarse cells learn first, fine ones
         later. Where a path has ended, its leaf stands for the node. Then m = M (1 + number of levels).
     growth : "once", "renewed" or "boosted".
+    pace : how many times as long the stream gets while each tree is renewed once, if growth is "renewed". Renewal ends
+        at the first of the rows 64 pace, 64 pace^2, ... that is 16,384 or later. 8 takes two thirds of the time of 4.
+    deep_rows : rows by which leaves are split further in a long stream, if growth is "renewed"; 0: leaves stay.
+        ``max_leaves`` should leave room for it: half as many as these rows, or as many.
     scale : scaling of the columns where they are used as they are (``cluster_in="input"``); trees do not see it.
 
     Cost: M log2(max_leaves) comparisons per row, or so; D = m max_leaves coordinates of which m are not 0. For each of
-    the M (2 max_leaves - 1) nodes 13 bytes, and 4 for each level and the leaves (float64: 4 more); ``n_rows`` rows, for
-    good if trees are grown while the stream runs. A tree of 4,096 rows of 80 columns takes some 5 ms.
+    the M (2 max_leaves - 1) nodes 13 bytes, and 4 for each level and the leaves (float64: 4 more); ``n_rows`` rows, or
+    ``deep_rows``, for good if trees are grown while the stream runs. A tree of 4,096 rows of 80 columns takes some
+    5 ms, splitting its leaves by 8,192 rows 15.
 
     References
     ----------
@@ -108,6 +116,8 @@ class Forest(FeatureMap):
     labels: bool = True
     levels: tuple[int, ...] = ()
     growth: Growth = "once"
+    pace: int = 4
+    deep_rows: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,6 +131,13 @@ class Forest(FeatureMap):
         check_choice("growth", self.growth, Growth)
         if self.grows and (self.levels or not self.labels):
             raise ValueError(f"growth={self.growth!r} is for labels=True and levels=(): new leaves start by labels")
+        check_count("pace", self.pace)
+        if self.pace < 2:
+            raise ValueError(f"pace must be 2 or more, such as 4; got {self.pace}")
+        if self.deep_rows != 0:
+            check_count("deep_rows", self.deep_rows)
+        if self.deep_rows and self.growth != "renewed":
+            raise ValueError(f"deep_rows={self.deep_rows} is for growth='renewed', not {self.growth!r}")
 
     @property
     def grows(self) -> bool:
@@ -164,7 +181,7 @@ class Forest(FeatureMap):
         known = self.scale is not None and rows is not None and not np.isnan(getattr(rows, "data", rows)).any()
         scaler = fit_scaler(self.scale if known else None, n_features, rows)
         if self.grows:
-            sample, seed = Sample.empty(self.n_rows, n_features), np.asarray(rng.integers(2**63))
+            sample, seed = Sample.empty(max(self.n_rows, self.deep_rows), n_features), np.asarray(rng.integers(2**63))
             return GroveState(scaler, nodes, np.asarray(0), sample, seed)
         n = 0 if rows is None else min(self.n_rows, rows.shape[0])
         if n >= SMALLEST_LEAF:
@@ -193,14 +210,22 @@ class Forest(FeatureMap):
         return w.reshape(len(w), -1) / sqrt(self.n_cells)
 
     def next_change(self, state: GroveState, t: int) -> int:
-        return max(t, self.next_planting(state.planted)) if self.grows else NEVER
+        planted, due = state.planted, self.next_planting(state.planted) if self.grows else NEVER
+        while due < t:  # that is done before row t
+            planted += 1
+            due = self.next_planting(planted)
+        return due
 
     def next_planting(self, planted: int) -> int:
         """The row after which a forest that goes on growing, and has planted so many trees, plants the next."""
-        return (next_boost if self.growth == "boosted" else next_renewal)(planted, self.n_trees)
+        if self.growth == "boosted":
+            return next_boost(planted, self.n_trees)
+        return (next_deepening if self.deep_rows else next_renewal)(planted, self.n_trees, self.pace)
 
-    def change(self, state: GroveState, t: int, targets: Array, exact: bool = False) -> Replanted:
-        sample, k = state.sample.rows(), state.planted % self.n_trees
+    def change(self, state: GroveState, t: int, targets: Array, exact: bool = False) -> Change:
+        if self.deep_rows and state.planted >= renewals(self.pace) * self.n_trees:
+            return self._deepen(state, targets)
+        sample, k = state.sample.rows(self.n_rows), state.planted % self.n_trees
         rng = np.random.default_rng((int(state.seed), state.planted))
         cells = slice(k * self.max_leaves, (k + 1) * self.max_leaves)
         before = state.nodes.leaves(k, sample.columns, sample.count) if state.planted >= self.n_trees else None
@@ -213,12 +238,20 @@ class Forest(FeatureMap):
             return Replanted(
                 state, cells, sqrt(self.n_trees) * corrections(sample, wrong, speed, leaf, self.max_leaves)
             )
-        wanted = targets_of(sample.y.astype(np.int64) if len(targets) else sample.y)
-        tree = grow_tree(sample.columns, wanted, sample.weight, self._least(sample.count), rng)
+        tree = grow_tree(sample.columns, wanted_of(sample, targets), sample.weight, self._least(sample.count), rng)
         state.nodes.plant(k, tree, self._levels)
         leaf = state.nodes.leaves(k, sample.columns, sample.count)
         starts = votes(sample, leaf, self.max_leaves, targets, exact) / sqrt(self.n_trees)
         return Replanted(state, cells, starts, before, None if before is None else leaf)
+
+    def _deepen(self, state: GroveState, targets: Array) -> Deepened:
+        """Split the leaves of the tree whose turn it is."""
+        sample, k = state.sample.rows(self.deep_rows), state.planted % self.n_trees
+        rng = np.random.default_rng((int(state.seed), state.planted))
+        state.planted += 1
+        tree, of, share = deepen(state.nodes, k, sample, wanted_of(sample, targets), SMALLEST_LEAF, rng)
+        state.nodes.plant(k, tree, self._levels)
+        return Deepened(state, slice(k * self.max_leaves, (k + 1) * self.max_leaves), of, share)
 
     def remember(self, state: GroveState, batch: Batch, scores: Array) -> None:
         state.sample.add(batch, scores)
@@ -243,3 +276,8 @@ class Forest(FeatureMap):
     @property
     def _levels(self) -> Array:
         return np.array(self.levels, np.int64)
+
+
+def wanted_of(sample: Sample, targets: Array) -> Array:
+    """``targets_of`` the rows of a sample; there are ``targets`` where labels are classes."""
+    return targets_of(sample.y.astype(np.int64) if len(targets) else sample.y)

@@ -35,39 +35,64 @@ def grow(
     a leaf is its own first child.
     """
     n = len(targets)
-    nodes = 2 * max(1, n // least) + 1
-    column, first = np.zeros(nodes, np.int32), np.arange(nodes, dtype=np.int32)
-    value, missing = np.zeros(nodes, np.float32), np.zeros(nodes, bool)
+    none = (np.zeros(1, np.int32), np.zeros(1, np.float32), np.zeros(1, np.int32), np.zeros(1, bool))
+    room = 2 * max(1, n // least) + 1
+    return grow_on(columns, targets, weight, least, tries, rng, none, np.zeros(n, np.int32), room)[0]
+
+
+def grow_on(
+    columns: Array, targets: Array, weight: Array, least: int, tries: int, rng: np.random.Generator,
+    tree: tuple[Array, Array, Array, Array], leaf: Array, room: int,
+) -> tuple[tuple[Array, Array, Array, Array], Array]:  # fmt: skip
+    """``grow`` from a tree on, of which each row is in a ``leaf``, to at most ``room`` nodes.
+
+    Returns the larger tree, and the node of ``tree`` that each of its nodes is, or is a part of.
+    """
+    count = len(tree[0])
+    column, first, parent = np.zeros(room, np.int32), np.arange(room, dtype=np.int32), np.arange(room, dtype=np.int32)
+    value, missing = np.zeros(room, np.float32), np.zeros(room, bool)
+    for whole, part in zip((column, value, first, missing), tree, strict=True):
+        whole[:count] = part
+    rows = np.argsort(leaf, kind="stable").astype(np.int32)
+    stop = np.cumsum(np.bincount(leaf, minlength=room))
+    start = np.concatenate([[0], stop[:-1]])
     bits = rng.integers(1, 2**63, 1, dtype=np.uint64)
     count = grow_nodes(
-        columns, targets * weight[:, None], weight.copy(), np.arange(n, dtype=np.int32), least, tries, bits,
-        np.arange(len(columns), dtype=np.int32), column, value, first, missing,
+        columns, (targets * weight[:, None])[rows], weight[rows], rows, least, tries, bits,
+        np.arange(len(columns), dtype=np.int32), count, start, stop, column, value, first, missing, parent,
     )  # fmt: skip
-    return column[:count], value[:count], first[:count], missing[:count]
+    return (column[:count], value[:count], first[:count], missing[:count]), parent[:count]
 
 
 @compiled
 def grow_nodes(
     columns: Array, sums: Array, weight: Array, rows: Array, least: int, tries: int, bits: Array, order: Array,
-    column: Array, value: Array, first: Array, missing: Array,
+    count: int, start: Array, stop: Array,
+    column: Array, value: Array, first: Array, missing: Array, parent: Array,
 ) -> int:  # fmt: skip
-    """Split nodes until none can be; their number. ``sums``, the weighted targets, are permuted with ``rows``."""
-    start, stop = np.zeros(column.shape[0], np.int64), np.zeros(column.shape[0], np.int64)
-    stop[0] = rows.shape[0]
+    """Split the leaves of ``count`` nodes until none can be, or there is no room; the number of nodes.
+
+    ``rows`` of a leaf lie between its ``start`` and ``stop``; ``sums``, the weighted targets, are permuted with them. A
+    column that has one value in all rows of a node has one in its parts: such columns are not looked at again.
+    """
     k = sums.shape[1]
     total, left, lost = np.empty(k), np.empty(k), np.empty(k)
-    count, at = 1, 0
+    constant = np.zeros((column.shape[0], (order.shape[0] + 63) // 64), np.uint64)
+    at = 0
     while at < count:
         a, b = start[at], stop[at]
         found, threshold, yes = -1, ZERO, False
-        if b - a >= 2 * least:
+        if first[at] == at and b - a >= 2 * least and count + 2 <= column.shape[0]:
             found, threshold, yes = best_split(
-                columns, sums, weight, rows, a, b, least, tries, bits, order, total, left, lost
+                columns, sums, weight, rows, a, b, least, tries, bits, order, constant[at], total, left, lost
             )  # fmt: skip
         if found >= 0:
             middle = divide(columns[found], threshold, yes, sums, weight, rows, a, b)
             column[at], value[at], missing[at], first[at] = found, threshold, yes, count
             start[count], stop[count], start[count + 1], stop[count + 1] = a, middle, middle, b
+            for child in range(count, count + 2):
+                parent[child] = parent[at]
+                constant[child] = constant[at]
             count += 2
         at += 1
     return count
@@ -76,9 +101,12 @@ def grow_nodes(
 @compiled
 def best_split(
     columns: Array, sums: Array, weight: Array, rows: Array, a: int, b: int, least: int, tries: int, bits: Array,
-    order: Array, total: Array, left: Array, lost: Array,
+    order: Array, constant: Array, total: Array, left: Array, lost: Array,
 ) -> tuple[int, float, bool]:  # fmt: skip
-    """Column, value and side of missing values; -1 if there is no split, or no need of one."""
+    """Column, value and side of missing values; -1 if there is no split, or no need of one.
+
+    ``constant``, a bit for each column: whether it is known to have one value in these rows.
+    """
     k, d = sums.shape[1], order.shape[0]
     total[:] = 0.0
     mass, squares = 0.0, 0.0
@@ -93,22 +121,29 @@ def best_split(
     found, threshold, yes, best = -1, ZERO, False, -1.0
     if squares - explained <= PURE * squares:
         return found, threshold, yes
-    seen, done = 0, 0
-    while seen < ROUNDS * d and done < tries:
-        here = seen % d
-        pick = here + int(next_bits(bits) % np.uint64(d - here))
+    pool, here, rounds, done = d, 0, 0, 0
+    while done < tries and here < pool and rounds < ROUNDS:
+        pick = here + int(next_bits(bits) % np.uint64(pool - here))
         order[here], order[pick] = order[pick], order[here]
-        values = columns[order[here]]
-        seen += 1
-        low, high, n_lost = span(values, rows, a, b)
+        column = order[here]
+        values, word, bit = columns[column], column >> 6, np.uint64(1) << np.uint64(column & 63)
+        low, high, n_lost = ZERO, ZERO, 0
+        if constant[word] & bit == 0:
+            low, high, n_lost = span(values, rows, a, b)
         if not low < high:
-            continue
-        cut: Any = np.float32(low + fraction(bits) * (high - low))
-        cut = low if cut >= high else cut
-        gain, goes = explained_by(values, cut, n_lost, sums, weight, rows, a, b, least, mass, total, left, lost)
-        done += gain >= 0
-        if gain > best:
-            found, threshold, yes, best = order[here], cut, goes, gain
+            constant[word] |= bit
+            pool -= 1
+            order[here], order[pool] = order[pool], order[here]
+        else:
+            cut: Any = np.float32(low + fraction(bits) * (high - low))
+            cut = low if cut >= high else cut
+            gain, goes = explained_by(values, cut, n_lost, sums, weight, rows, a, b, least, mass, total, left, lost)
+            done += gain >= 0
+            if gain > best:
+                found, threshold, yes, best = column, cut, goes, gain
+            here += 1
+        if here >= pool:
+            here, rounds = 0, rounds + 1
     return found, threshold, yes
 
 

@@ -42,10 +42,15 @@ class Sample:
         self.y[to], self.weight[to], self.scores[to] = batch.y[newest], batch.weight[newest], scores[newest]
         self.count += len(batch)
 
-    def rows(self) -> "Sample":
-        """Those that are there, ``count`` of them, in the first columns; not in the order in which they came."""
-        n = min(self.count, len(self.y))
-        return Sample(self.columns, self.y[:n], self.weight[:n], self.scores[:n], n)
+    def rows(self, most: int | None = None) -> "Sample":
+        """Those that are there, or the newest of them, ``count`` in all, in the first columns; in no order."""
+        size = len(self.y)
+        n = min(self.count, size if most is None else most)
+        if n == min(self.count, size):
+            return Sample(self.columns, self.y[:n], self.weight[:n], self.scores[:n], n)
+        newest = np.arange(self.count - n, self.count) % size
+        columns = np.take(self.columns, newest, axis=1)
+        return Sample(columns, self.y[newest], self.weight[newest], self.scores[newest], n)
 
 
 @dataclass(frozen=True)

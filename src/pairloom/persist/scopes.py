@@ -64,7 +64,7 @@ def map_rule(walk: Walk, features: FeatureMap, d: int, t: int, work: str, k: int
     if isinstance(features, Forest):
         kind, leaves = "GroveState" if features.grows else kind, features.max_leaves
         sizes |= {"T": features.n_trees, "K": 1 + len(features.levels), "N": 2 * leaves - 1, "L": leaves}
-        sizes |= {"n": features.n_rows, "k": k}
+        sizes |= {"n": max(features.n_rows, features.deep_rows), "k": k}
         return lambda path: _take_forest(walk, path, kind, scope)
     if isinstance(features, Whitened):
         sizes["k"] = min(features.rank, D)
