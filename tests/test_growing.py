@@ -26,7 +26,7 @@ from pairloom import (
 )
 from pairloom.base.tree import nbytes
 from pairloom.estimators.transformer import FeatureTransformer
-from pairloom.models.learner import follow
+from pairloom.models.learner import follow, map_anew
 from pairloom.systems import FPOGD, SPAM, AdaDSG, ExactAUC, FourierSGD
 from tests.conftest import make_stream
 from tests.generic import assert_same
@@ -87,6 +87,7 @@ def test_every_score_stays_as_it_was_when_features_come(features, engine, dtype,
         state = stream.partial_fit(X[start:end], y[start:end]).learned
         scores, points, D = stream.score(X), kept_scores(state), state.w.shape[1]
         follow(stream.model, state, features.change(state.phi, state.t, np.zeros(0)))
+        map_anew(stream.model, state)
         assert state.w.shape[1] == state.w_bar.shape[1] == D + 8
         np.testing.assert_allclose(stream.score(X), scores, rtol=0, atol=tolerance)
         np.testing.assert_allclose(kept_scores(state), points, rtol=0, atol=tolerance)

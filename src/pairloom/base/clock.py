@@ -133,24 +133,26 @@ def next_renewal(planted: int, n_trees: int, pace: int = 4) -> int:
     """The row after which a forest that has grown so many trees grows the next one.
 
     From row n on, n = 64, 256, 1,024, 4,096 at pace 4, each tree is grown anew once before row pace n; none after that.
+    Trees are as far apart as they are long to grow: by a factor, not by a number of rows. Those of 32 rows are grown
+    together.
 
     >>> [next_renewal(planted, 100) for planted in (0, 1, 99, 100, 399)], next_renewal(400, 100) == NEVER
-    ([64, 65, 254, 256, 16261], True)
+    ([64, 64, 224, 256, 16128], True)
     >>> [next_renewal(planted, 100, 8) for planted in (0, 100, 200, 299)], next_renewal(300, 100, 8) == NEVER
-    ([64, 512, 4096, 32481], True)
+    ([64, 512, 4096, 32064], True)
     """
     turn = planted // n_trees
     if turn >= renewals(pace):
         return NEVER
-    n: int = 64 * pace**turn
-    return n + (pace - 1) * n * (planted % n_trees) // n_trees
+    row = int(64 * pace**turn * float(pace) ** (planted % n_trees / n_trees))
+    return row - row % 32
 
 
 def next_deepening(planted: int, n_trees: int, pace: int = 4) -> int:
     """``next_renewal`` of a forest whose leaves are split further after that: one tree every 512 rows.
 
     >>> [next_deepening(planted, 100) for planted in (0, 399, 400, 401, 500)]
-    [64, 16261, 16384, 16896, 67584]
+    [64, 16128, 16384, 16896, 67584]
     """
     turns = renewals(pace)
     late = planted - turns * n_trees
@@ -160,10 +162,15 @@ def next_deepening(planted: int, n_trees: int, pace: int = 4) -> int:
 def next_boost(planted: int, n_trees: int) -> int:
     """The row after which a forest that has grown so many trees adds one, until it is full.
 
-    The first half of them every 64 rows, the others every 512.
+    Every 64 rows up to row 2,048, 128 up to 4,096, 256 up to 8,192, then 512: a tree of more rows takes longer to grow.
 
-    >>> [next_boost(planted, 100) for planted in (0, 49, 50, 99)], next_boost(100, 100) == NEVER
-    ([64, 3200, 3712, 28800], True)
+    >>> [next_boost(planted, 100) for planted in (0, 31, 32, 48, 64, 99)], next_boost(100, 100) == NEVER
+    ([64, 2048, 2176, 4352, 8704, 26624], True)
     """
-    half = n_trees // 2
-    return 64 * min(planted + 1, half) + 512 * max(0, planted + 1 - half) if planted < n_trees else NEVER
+    if planted >= n_trees:
+        return NEVER
+    row, apart, left = 0, 64, planted + 1
+    while apart < 512 and left > (32 * apart - row) // apart:
+        left -= (32 * apart - row) // apart
+        row, apart = 32 * apart, 2 * apart
+    return row + apart * left

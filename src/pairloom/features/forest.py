@@ -70,7 +70,7 @@ class Forest(FeatureMap):
       and what changes in the stream up to then is forgotten. With ``deep_rows``, after that the leaves of one tree
       every 512 rows are split further by the newest so many rows. The parts of a leaf start at its weight: nothing that
       was learned is lost.
-    - "boosted": a tree is added every 64 rows, the second half of them every 512, on what is still wrong with the
+    - "boosted": a tree is added every 64 rows, and every 512 from row 8,192 on, on what is still wrong with the
       scores that the newest rows came with; its leaves start a tenth of the way to where they would be right.
 
     A memory must keep raw rows for the last two, as for ``Growing``, and ``levels`` are for the first.

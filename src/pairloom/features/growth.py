@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pairloom.base.batch import Batch
+from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
@@ -68,25 +69,48 @@ class Replanted(Change):
     after: Array | None = None
 
     def weights(self, w: Array) -> Array:
-        own = w[:, self.cells]
         starts = self.starts[:, :, None]
         if self.before is not None:
-            old, new = own[:, self.before].astype(float), starts[:, self.after]
-            size = np.maximum(np.square(new).sum(axis=1, keepdims=True), 1e-300)
-            starts = np.maximum(0.0, (old * new).sum(axis=1, keepdims=True) / size) * starts
+            starts = fitting(w[:, self.cells], self.starts, self.before, self.after)[:, None] * starts
         w[:, self.cells] = starts
         return w
 
     def squares(self, squares: Array) -> Array:
         own = squares[:, self.cells]
-        made = np.zeros(own.shape)
-        if self.after is not None:
-            counts = np.maximum(1, np.bincount(self.after, minlength=own.shape[1]))
-            for k, r in np.ndindex(own.shape[0], own.shape[2]):
-                old = own[k, self.before, r]
-                made[k, :, r] = np.bincount(self.after, old, minlength=own.shape[1]) / counts
-        squares[:, self.cells] = made
+        squares[:, self.cells] = 0.0 if self.after is None else handed_on(own, self.before, self.after)
         return squares
+
+
+@compiled
+def fitting(old: Array, starts: Array, before: Array, after: Array) -> Array:
+    """What a new tree's scores are to be multiplied by so that they fit the old tree's: (targets, models)."""
+    products = np.zeros((old.shape[0], old.shape[2]))
+    for k in range(old.shape[0]):
+        size = 1e-300
+        for i in range(before.shape[0]):
+            new = starts[k, after[i]]
+            size += new * new
+            for r in range(old.shape[2]):
+                products[k, r] += new * old[k, before[i], r]
+        for r in range(old.shape[2]):
+            products[k, r] = max(0.0, products[k, r] / size)
+    return products
+
+
+@compiled
+def handed_on(old: Array, before: Array, after: Array) -> Array:
+    """The mean over the rows of each new leaf of what their old leaves had; 0 in a leaf without rows."""
+    made, counts = np.zeros(old.shape), np.zeros(old.shape[1])
+    for i in range(before.shape[0]):
+        counts[after[i]] += 1.0
+        for k in range(old.shape[0]):
+            for r in range(old.shape[2]):
+                made[k, after[i], r] += old[k, before[i], r]
+    for k in range(old.shape[0]):
+        for c in range(old.shape[1]):
+            for r in range(old.shape[2]):
+                made[k, c, r] /= max(1.0, counts[c])
+    return made
 
 
 def votes(sample: Any, leaf: Array, n_leaves: int, targets: Array, exact: bool = False) -> Array:

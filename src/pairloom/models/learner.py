@@ -159,21 +159,27 @@ class Learner(Mapped):
 
 def catch_up(learner: Learner, state: State) -> None:
     """Let features that grow become those of the next row."""
-    features = learner.features
+    features, changed = learner.features, False
     while features.grows and features.next_change(state.phi, state.t) == state.t:
-        exact = learner.pairs.exact
-        follow(learner, state, features.change(state.phi, state.t, classes(learner.pairs), exact))
+        follow(learner, state, features.change(state.phi, state.t, classes(learner.pairs), learner.pairs.exact))
+        changed = True
+    if changed:
+        map_anew(learner, state)
 
 
 def follow(learner: Learner, state: State, change: Change) -> None:
-    """Bring all that lives in the feature space to the features of the next row."""
-    features, slots = learner.features, state.memory.slots
+    """Bring the weights to the features of the next row."""
     state.phi = state.phi if change.phi is state.phi else learner.rounded(change.phi)
     state.w = side_by_side(change.weights, state.w)
     if state.w_bar.shape[1]:
         state.w_bar = side_by_side(change.weights, state.w_bar)
     if state.squares is not None:
         state.squares = side_by_side(change.squares, state.squares)
+
+
+def map_anew(learner: Learner, state: State) -> None:
+    """Bring the kept rows to the features of the next row."""
+    features, slots = learner.features, state.memory.slots
     if state.cells is not None:
         state.cells = features.cells(state.phi, slots.rows)
     elif features.sparse and not learner.by_specification:
