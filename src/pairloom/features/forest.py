@@ -210,11 +210,12 @@ class Forest(FeatureMap):
         return w.reshape(len(w), -1) / sqrt(self.n_cells)
 
     def next_change(self, state: GroveState, t: int) -> int:
-        planted, due = state.planted, self.next_planting(state.planted) if self.grows else NEVER
-        while due < t:  # that is done before row t
+        if not self.grows:
+            return NEVER
+        planted = state.planted
+        while self.next_planting(planted) < t:  # that is done before row t
             planted += 1
-            due = self.next_planting(planted)
-        return due
+        return self.next_planting(planted)
 
     def next_planting(self, planted: int) -> int:
         """The row after which a forest that goes on growing, and has planted so many trees, plants the next."""
