@@ -100,6 +100,7 @@ class ClassMoments:
                 # The means' own scatter is one more row: a single product, since D x D numbers are slow to pass over.
                 spread = np.vstack([Z - mean, away])
                 spread *= np.sqrt(np.append(weight, self.counts[c] * total / both))[:, None]
+                spread = spread.astype(self.rows.dtype)  # which the rows have been rounded to
                 self.scatter[c] += spread.T @ spread
                 self.means[c] += (total / both) * away
                 self.counts[c] = both

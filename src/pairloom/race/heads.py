@@ -32,7 +32,7 @@ CELL = 550.0
 class Exact:
     """All-pairs minimisers of the square loss, one for each penalty ``alphas`` in units of trace(G) / t."""
 
-    alphas: tuple[float, ...] = (0.1, 1.0, 16.0)
+    alphas: tuple[float, ...] = (1.0, 16.0)
 
     def __post_init__(self) -> None:
         check_numbers("alphas", self.alphas, 0)
@@ -63,7 +63,7 @@ class Exact:
 class Steps:
     """Gradient steps per coordinate over a map of cells, against the newest rows of the other class, for each eta."""
 
-    etas: tuple[float, ...] = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+    etas: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3)
     loss: str = "squared_hinge"
     partners: int = 4
 

@@ -109,9 +109,9 @@ class Portfolio:
 
     forests: tuple[Forest, ...] = (
         Forest(100, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),
-        Forest(200, max_leaves=512, growth="boosted"),
+        Forest(100, max_leaves=1024, growth="boosted"),
     )
-    kernels: tuple[tuple[Scaling, float], ...] = (("wide", 0.25), ("minmax", 1.0), ("minmax", 4.0))
+    kernels: tuple[tuple[Scaling, float], ...] = (("wide", 1.0), ("minmax", 4.0))
     gamma: Gamma = "median"
     n_landmarks: int = 128
     large_landmarks: int = 1024

@@ -123,9 +123,9 @@ class Race(Model):
         if t < next_evaluation(0):
             scored = Scored(t, np.zeros((len(batch), self.n_vectors)), batch.y, batch.weight, batch.query)
         elif next_evaluation(t - 1) == t:
-            first = self._mixed(state, state.evaluated).scores
+            arrived = self._mixed(state, state.evaluated)
             self._evaluate(state)
-            scored = replace(self._mixed(state), first=first)
+            scored = replace(self._mixed(state), first=arrived.scores) if mixes_at(t) else arrived
         self._refit(state)
         return scored
 
