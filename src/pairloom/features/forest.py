@@ -163,7 +163,8 @@ class Forest(FeatureMap):
         return 10.0 * self.n_trees * log2(2 * self.max_leaves)
 
     def numbers(self, n_features: int) -> int:
-        return (4 + len(self.levels)) * self.n_trees * (2 * self.max_leaves - 1)
+        kept = max(self.n_rows, self.deep_rows) * n_features if self.grows else 0
+        return (4 + len(self.levels)) * self.n_trees * (2 * self.max_leaves - 1) + kept
 
     def fix(self, n_features: int, rows: Any, rng: np.random.Generator) -> ForestState:
         if self.labels and rows is not None and not self.grows:
