@@ -33,7 +33,8 @@ def plot_standings(standings: Sequence[Standing], axes: "Sequence[Axes] | None" 
         said = np.where(shares[k, at] > 0, [one.auc for one in own], np.nan)
         above.plot(rows[at], [one.auc for one in own], color=colour, linewidth=0.8, alpha=0.5)
         above.plot(rows[at], said, color=colour, linewidth=2, label=name)
-    below.stackplot(rows, shares, colors=[COLOURS[k % len(COLOURS)] for k in range(len(names))], linewidth=0)
+    if names:
+        below.stackplot(rows, shares, colors=[COLOURS[k % len(COLOURS)] for k in range(len(names))], linewidth=0)
     _dress(above, below, empty=not names)
     return axes
 
