@@ -23,7 +23,6 @@ from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import RAW
 from pairloom.stream import ArrivalScores, Observer, RecentScores
 from pairloom.stream.calibration import Calibration
-from pairloom.stream.observers import RECENT
 from pairloom.systems.adadsg import StagedPairs
 
 FULL, MOST_ENTRANTS = 10_000, 100
@@ -150,7 +149,8 @@ def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
     counts = {name: walk.value(f"{path}.{name}", "count") for name in ("n_features", "t", "evaluated")}
     if counts["n_features"] != d or counts["t"] != t:
         raise walk.refuse(path, f"must have {t} rows of {d} columns")
-    if not max(0, t - RECENT) <= counts["evaluated"] <= t or next_evaluation(counts["evaluated"]) <= t:
+    looked = counts["evaluated"]
+    if not looked <= t < next_evaluation(looked) or (looked and next_evaluation(looked - 1) != looked):
         raise walk.refuse(f"{path}.evaluated", "must be the last row at which scores were looked at")
     entrants = _check_entrants(walk, f"{path}.entrants", race, d, t)
     coming = _check_entrants(walk, f"{path}.coming", race, d)
