@@ -319,7 +319,8 @@ class Race(Model):
         state.evidence.only(np.flatnonzero(models).tolist())
         state.entrants = [one for one, stays in zip(running, staying, strict=True) if stays]
         now = state.mixture
-        state.mixture = Mixture(now.weights[np.array(staying)], now.slopes[models], now.shifts[models])
+        weights = heard(now.weights[np.array(staying)], np.ones(sum(staying)))
+        state.mixture = Mixture(weights, now.slopes[models], now.shifts[models])
 
     def _mixed(self, state: RaceState, after: int = 0) -> Scored:
         """The mixture's scores of the newest rows after row ``after``, from those of its models."""
