@@ -1,59 +1,201 @@
-"""Which models are mixed, given their areas in windows."""
+"""How much each candidate has to say: shares of its models, weights by stacking, far scores."""
 
-from itertools import combinations
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
 
-from pairloom.race.mixing import LARGEST, SETTLED, Price, affordable, grown, pruned
+from pairloom.race.evidence import ScoredWindow
+from pairloom.race.mixing import MOST, PRIOR, SMALLEST, SURE, heard, shares, spoken, spread, stacked, tame
 
-RNG = np.random.default_rng(0)
-SUBSETS = [subset for size in range(1, 7) for subset in combinations(range(6), size)]
-LUCK = {subset: RNG.normal(0, 0.01, size=8) for subset in SUBSETS}
-
-
-def areas(gain):
-    """In eight windows: 0.8 and what each member adds, with a little luck."""
-
-    def found(models):
-        return 0.8 + sum(gain[model] for model in models) + LUCK[tuple(sorted(models))]
-
-    return found
+# Shares of the models of a candidate.
 
 
-def test_a_mixture_grows_by_what_helps_most_and_stops():
-    assert grown(areas([0.0, 0.05, 0.09, -0.1, -0.1, -0.1]), range(6)) == [0, 2, 1]
-    assert grown(areas([0.0, -0.1, -0.1, -0.1, -0.1, -0.1]), range(6)) == [0]
-    assert len(grown(areas([0.03] * 6), range(6))) == LARGEST
-    assert grown(areas([0.03] * 6), [4]) == [4]
-    assert grown(lambda models: np.zeros(0), range(6)) == [0]  # no evidence at all
+def test_shares_are_the_softmax_of_areas_inside_each_candidate():
+    rng = np.random.default_rng(0)
+    areas, sizes, rare = rng.random(9), [3, 1, 5], 7.0
+    found = shares(areas, rare, sizes)
+    for start, end in pairwise(np.cumsum([0, *sizes])):
+        odds = np.exp(SURE * rare * areas[start:end])
+        np.testing.assert_allclose(found[start:end], odds / odds.sum(), rtol=1e-12)
 
 
-def priced(*costs, sizes=None):
-    return {k: Price(cost, sizes[k] if sizes else 8) for k, cost in enumerate(costs)}
+def test_without_evidence_shares_are_equal_and_with_much_the_best_has_all():
+    areas = np.array([0.9, 0.8, 0.7, 0.6])
+    np.testing.assert_array_equal(shares(areas, 0.0, [2, 2]), np.full(4, 0.5))
+    np.testing.assert_allclose(shares(areas, 1e5, [2, 2]), [1, 0, 1, 0], atol=1e-300)
+    np.testing.assert_array_equal(shares(np.full(3, 0.5), 1e9, [3]), np.full(3, 1 / 3))
 
 
-@pytest.mark.parametrize("limit", [1.0, 2.5, 4.0, 7.0])
-def test_the_best_mixture_that_the_budget_can_afford_is_around_the_best_model(limit):
-    costs, found = [1.0, 2.0, 3.0, 1.5, 0.5, 6.0], areas([0.02, 0.01, 0.06, -0.02, 0.0, 0.09])
-    mixture = affordable(found, priced(*costs), limit)
-    fits = [one for one in SUBSETS if len(one) <= SETTLED and sum(costs[k] for k in one) <= limit]
-    best = max((one for one in fits if len(one) == 1), key=lambda one: found(one).sum())[0]
-    assert mixture[0] == best
-    assert found(mixture).mean() == max(found(one).mean() for one in fits if best in one)
+# What candidates say of rows in windows.
 
 
-def test_of_equals_the_largest_space_is_taken():
-    plan = {(0,): [0.9, 0.8, 0.9, 0.8], (1,): [0.8, 0.9, 0.8, 0.89], (2,): [0.7, 0.7, 0.7, 0.7]}
-    prices = priced(3.0, 3.0, 3.0, sizes=[10, 20, 30])
-    assert affordable(lambda models: np.array(plan[tuple(models)]), prices, 3.0) == [1]
+def window(rng, n, n_models, n_vectors, labels):
+    scores = rng.normal(size=(n, n_models, n_vectors)) * rng.gamma(1.0, 20.0, size=(n_models, n_vectors))
+    scores[:, 0, 0] = 3.0  # a model that says the same of all
+    scores[0, -1, -1] = 1e6
+    return ScoredWindow(scores, rng.choice(labels, n), rng.random(n) + 0.5)
 
 
-def test_the_cheapest_goes_on_where_none_fits():
-    assert affordable(areas([0.0] * 6), priced(3.0, 2.0, 1.0, 4.0, 5.0, 6.0), 0.5) == [2]
+@pytest.mark.parametrize("targets", [[1.0], [0.0, 1.0, 2.0]], ids=len)
+def test_what_is_spoken_by_a_slow_loop(targets):
+    rng = np.random.default_rng(1)
+    sizes, labels = [2, 3], [0.0, 1.0] if len(targets) == 1 else targets
+    windows = [window(rng, n, 5, len(targets), labels) for n in (30, 17)]
+    parts = shares(rng.random(5), 2.0, sizes)
+    said, positive, weight, target = spoken(windows, parts, sizes, np.array(targets))
+    at = 0
+    for one in reversed(windows):
+        for k, c in enumerate(targets):
+            for i in range(len(one.labels)):
+                for e, own in enumerate(([0, 1], [2, 3, 4])):
+                    u = 0.0
+                    for m in own:
+                        column = one.scores[:, m, k]
+                        u += parts[m] * (column[i] - column.mean()) / (column.std() or 1.0)
+                    expected = u if abs(u) <= 4 else np.sign(u) * (4 + np.log(abs(u) - 3))
+                    assert said[at, e] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+                assert positive[at] == (one.labels[i] == c)
+                assert weight[at] == one.weights[i]
+                assert target[at] == k
+                at += 1
+    assert at == len(said) == len(positive) == len(weight) == len(target)
 
 
-def test_members_that_harm_leave_and_the_others_stay():
-    assert pruned(areas([0.05, -0.1, 0.04, 0.0, 0.0, 0.0]), [0, 1, 2]) == [0, 2]
-    assert pruned(areas([0.05, 0.03, 0.04, 0.0, 0.0, 0.0]), [0, 1, 2]) == [0, 1, 2]
-    assert pruned(areas([-0.5] * 6), [3]) == [3]
+def test_the_newest_windows_are_heard_up_to_so_many_scores():
+    rng = np.random.default_rng(0)
+    windows = [ScoredWindow(rng.normal(size=(MOST // 2, 1, 1)), np.full(MOST // 2, float(k)), np.ones(MOST // 2))
+               for k in range(3)]  # fmt: skip
+    _, positive, weight, _ = spoken(windows, np.ones(1), [1], np.array([0.0]))
+    assert len(weight) == MOST
+    assert not positive.any()  # the oldest is left out
+
+
+def test_the_spread_of_equal_scores_is_1():
+    scores = np.array([[1.0, 5.0], [3.0, 5.0]])
+    np.testing.assert_array_equal(spread(scores), [1.0, 1.0])
+    np.testing.assert_array_equal(spread(10 * scores), [10.0, 1.0])
+
+
+# Weights by stacking.
+
+
+def value(x, said, positive, weight, target, prior):
+    """The objective, and its slope, as the docstring says it."""
+    K, kinds = said.shape[1], np.unique(target)
+    prior, weight = prior / prior.sum(), weight / weight.mean()
+    w, b = x[:K], x[K:]
+    z = said @ w + b[np.searchsorted(kinds, target)]
+    away = w - w.sum() * prior
+    loss = weight @ (np.logaddexp(0.0, z) - positive * z) + PRIOR * away @ away
+    gap = weight * (expit(z) - positive)
+    by_w = said.T @ gap + 2 * PRIOR * (away - (away @ prior))
+    by_b = [gap[target == kind].sum() for kind in kinds]
+    return loss, np.concatenate([by_w, by_b])
+
+
+def least(said, positive, weight, target, prior):
+    K, n_kinds = said.shape[1], len(np.unique(target))
+    start = np.concatenate([prior / prior.sum(), np.zeros(n_kinds)])
+    bounds = [(0.0, None)] * K + [(None, None)] * n_kinds
+    options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10}
+    return minimize(value, start, (said, positive, weight, target, prior), "L-BFGS-B", True, bounds=bounds,
+                    options=options)  # fmt: skip
+
+
+def stream(seed, n, K, n_targets=1, rare=0.3, alike=0.0):
+    """Scores of candidates, some good, some bad, some against the truth; ``alike``: what they have in common."""
+    rng = np.random.default_rng(seed)
+    target = np.repeat(np.arange(n_targets), n)
+    positive = rng.random(n * n_targets) < rare
+    good = rng.uniform(-0.5, 2.0, size=K)
+    shared = rng.normal(size=(len(target), 1))
+    said = np.outer(positive - rare, good) + (1 - alike) * rng.normal(size=(len(target), K)) + alike * shared
+    return said, positive, rng.choice([0.2, 1.0, 3.0], len(target)), target, rng.choice([0.25, 0.5, 1.0], K)
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.6, 0.97])
+@pytest.mark.parametrize("n_targets", [1, 3])
+@pytest.mark.parametrize("K", [1, 2, 4, 7])
+@pytest.mark.parametrize("n", [6, 60, 2000])
+def test_stacked_weights_are_the_minimiser(n, K, n_targets, alike):
+    for seed in range(6):
+        data = stream(seed, n, K, n_targets, alike=alike)
+        found, best = stacked(*data), least(*data)
+        assert (found >= 0).all()
+        assert np.isfinite(found).all()
+        # The intercepts follow from the weights.
+        free = minimize(
+            lambda b, w=found, d=data: value(np.concatenate([w, b]), *d)[0], best.x[K:], method="BFGS",
+            options={"gtol": 1e-8},
+        )  # fmt: skip
+        assert free.fun <= best.fun + 1e-5 * n * n_targets
+        if n_targets * n > 100:
+            np.testing.assert_allclose(found, best.x[:K], atol=0.01 * max(1.0, found.sum()))
+
+
+def test_few_rows_leave_the_prior_and_many_choose():
+    """One candidate knows, the other does not: the say of that one is nearly its prior's, and then next to nothing."""
+    rng, prior = np.random.default_rng(0), np.array([1.0, 3.0])
+    share = {}
+    for n in (10, 60, 400, 3000):
+        found = []
+        for _ in range(20):
+            positive = np.arange(n) < max(2, n // 10)
+            said = np.column_stack([positive + 0.5 * rng.normal(size=n), rng.normal(size=n)])
+            said = (said - said.mean(axis=0)) / said.std(axis=0)
+            weights = stacked(said, positive, np.ones(n), np.zeros(n), prior)
+            found.append(weights[1] / weights.sum())
+        share[n] = np.mean(found)
+    assert 0.75 > share[10] > share[60] > share[400] > share[3000]
+    assert share[10] > 0.3
+    assert share[3000] < 0.03
+
+
+def test_candidates_that_say_the_same_share_as_in_the_prior():
+    said, positive, weight, target, _ = stream(3, 400, 1)
+    found = stacked(np.repeat(said, 3, axis=1), positive, weight, target, np.array([1.0, 1.0, 2.0]))
+    np.testing.assert_allclose(found / found.sum(), [0.25, 0.25, 0.5], atol=1e-6)
+
+
+def test_scores_that_tell_the_classes_apart_give_finite_weights():
+    said = np.array([[-1.0, -1.0], [-2.0, -1.0], [1.0, 1.0], [2.0, 1.0]])
+    found = stacked(said, np.array([False, False, True, True]), np.ones(4), np.zeros(4), np.ones(2))
+    assert np.isfinite(found).all()
+    assert (found > 0).all()
+
+
+def test_the_scale_of_the_weights_of_rows_does_not_matter():
+    said, positive, weight, target, prior = stream(5, 300, 3)
+    one, other = (stacked(said, positive, scale * weight, target, prior) for scale in (1.0, 1e6))
+    np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+def test_all_against_the_truth_and_nothing_is_heard_but_the_prior():
+    rng = np.random.default_rng(0)
+    positive = rng.random(3000) < 0.5
+    said = -np.outer(positive - 0.5, [1.0, 2.0]) + 0.1 * rng.normal(size=(3000, 2))
+    found = stacked(said, positive, np.ones(3000), np.zeros(3000), np.ones(2))
+    assert (found == 0).all()
+    np.testing.assert_array_equal(heard(found, np.array([1.0, 3.0])), [0.25, 0.75])
+
+
+def test_what_is_too_small_is_not_heard():
+    weights = np.array([1.0, SMALLEST * 1.009, SMALLEST * 1.03, 0.0])
+    kept = heard(weights, np.ones(4))
+    np.testing.assert_array_equal(kept, [1.0, 0.0, weights[2], 0.0])
+
+
+# Far scores.
+
+
+def test_far_scores_are_drawn_in_and_keep_their_order():
+    scores = np.array([-1e6, -40.0, -4.0, -1.0, 0.0, 3.9, 4.1, 1e30])
+    tamed = tame(scores)
+    assert (np.diff(tamed) > 0).all()
+    np.testing.assert_array_equal(tamed[2:6], scores[2:6])
+    np.testing.assert_allclose(tamed[[0, 1, 6]], [-4 - np.log(1e6 - 3), -4 - np.log(37), 4 + np.log(1.1)])
+    np.testing.assert_array_equal(tame(scores[2:6]), scores[2:6])
+    assert tame(np.zeros((0, 2))).shape == (0, 2)

@@ -1,94 +1,227 @@
-"""Budgets, portfolios and pins: what takes part in a race."""
+"""Budgets, portfolios and pins: what takes part in a race, and what it says that it costs."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from pairloom import Identity, RandomFourier
+from pairloom import Forest, Identity, Landmarks, RandomFourier, Stream
 from pairloom.base.batch import Batch
 from pairloom.base.tree import nbytes
 from pairloom.losses import LOSSES
 from pairloom.pairs import NO_QUERY, OppositeClass
-from pairloom.race import Budget, Candidate, Descent, Exact, OneMap, Portfolio, pinned
-from pairloom.race.budget import largest_first
-from tests.test_race import SMALL
+from pairloom.race import Budget, Candidate, Descent, Exact, OneMap, Portfolio, Race, Steps, pinned
+from pairloom.race.portfolio import halved
+from tests.generic import SMALL
 
 
 def batch_of(X):
-    """Rows of one class."""
-    return Batch(X, np.zeros(len(X)), np.ones(len(X)), np.full(len(X), NO_QUERY))
+    """Rows of two classes."""
+    return Batch(X, np.arange(len(X)) % 2.0, np.ones(len(X)), np.full(len(X), NO_QUERY))
 
 
-def test_budgets_bound_time_and_memory():
-    assert Budget().limit(100) == 57.0
-    assert Budget(microseconds=3).limit(100) == 3
-    assert Budget().sized(Portfolio(), 20, 2) == Portfolio()
-    slow = Budget(microseconds=5.0).sized(Portfolio(), 20, 2)
-    assert slow.n_components < 8192
-    assert min(c.microseconds(20) for c in slow.finalists("wide", 1.0)) <= 5.0
-    small = Budget(bytes=2**22).sized(Portfolio(), 20, 2)
-    assert sum(c.space(20, 2) for c in small.finalists("wide", 1.0)) <= 2**22
-    assert small.n_components < 8192
-    least = Budget(bytes=1).sized(Portfolio(), 20, 2)
-    assert least.n_components == 128
-    assert Budget(bytes=1).sized(SMALL, 20, 2) == SMALL
-    odd = replace(SMALL, n_components=130, rank=1, exact_rank=1, whitening=(1, 1), n_landmarks=(1, 1))
-    for candidate in Budget(bytes=1).sized(odd, 20, 2).finalists("wide", 1.0):
-        assert candidate.learner(OppositeClass(), seed=0).init(20, batch_of(np.eye(20))).t == 0
+def cost(candidates, d):
+    return sum(one.microseconds(d) for one in candidates)
 
 
-def test_kept_rows_are_a_power_of_two_in_a_quarter_of_the_memory():
-    assert Budget().warm_rows(Portfolio(), 20) == Portfolio().warm_rows == 2048
-    assert Budget(bytes=16 * 20 * 1000).warm_rows(Portfolio(), 20) == 512
-    assert Budget(bytes=1).warm_rows(Portfolio(), 20) == 256
-    assert replace(SMALL, n_landmarks=(64, 1500)).warm_rows == 2048
+def size(candidates, d, n_classes=2):
+    return sum(one.nbytes(d, n_classes) for one in candidates)
 
 
-def test_admitted_are_those_that_fit_in_order():
-    candidates = SMALL.finalists("wide", 1.0)
-    need = [c.nbytes(4, 2) for c in candidates]
-    assert Budget().admit(candidates, 4, 2) == candidates
-    assert Budget(bytes=1).admit(candidates, 4, 2) == candidates[:1]
-    assert Budget(bytes=need[0] + need[1]).admit(candidates, 4, 2) == candidates[:2]
-    assert Budget(bytes=4 * (need[0] + need[2])).admit(candidates, 4, 2, share=0.25) == [candidates[0], candidates[2]]
-    cheap = Budget(microseconds=candidates[2].microseconds(4) / 4)
-    assert cheap.admit(candidates, 4, 2) == candidates[:3]
-    assert Budget().admit([], 4, 2) == []
-    room = Budget(bytes=2 * sum(need))
-    assert room.admit(candidates, 4, 2, held=candidates) == candidates
-    assert room.admit(candidates, 4, 2, held=[*candidates, candidates[0]]) == candidates[:3]
-    assert candidates[0].space(4, 2, itemsize=8) == 2 * candidates[0].space(4, 2)
+# Portfolios.
 
 
-def test_very_many_columns_leave_room_for_maps_in_the_making():
-    d, budget = 47_236, Budget()
-    scouts = Portfolio().scouts(d)[1:6]
-    finalists = budget.sized(Portfolio(), d, 2).finalists("wide", 1.0)
-    admitted = budget.admit(finalists, d, 2, held=scouts)
-    assert 1 < len(admitted) < len(finalists)
-    total = sum(one.nbytes(d, 2) for one in [*scouts, *admitted])
-    assert total <= budget.bytes
-    ordered = largest_first(admitted, d)
-    assert total + ordered[-1].features.fixing(d) <= 1.125 * budget.bytes
-    assert ordered[0].features.fixing(d) == max(one.features.fixing(d) for one in admitted)
+def test_the_default_candidates_are_few_and_of_different_kinds():
+    candidates = Portfolio().candidates(20)
+    assert [one.family for one in candidates[:3]] == ["linear", "forest, renewed", "forest, boosted"]
+    assert {one.family for one in candidates[3:]} == {"kernel"}
+    assert [one.name for one in candidates[3:]] == [f"kernel, width {f:g}, {s}" for s, f in Portfolio().kernels]
+    assert [one.refits for one in candidates] == [True, False, False, *[True] * len(Portfolio().kernels)]
 
 
-def test_candidates_are_as_large_as_they_say():
+def test_names_are_different_even_of_forests_that_grow_alike():
+    twins = replace(SMALL, forests=(Forest(8, growth="renewed"), Forest(9, growth="renewed")))
+    names = [one.name for one in twins.candidates(3)]
+    assert len(set(names)) == len(names)
+
+
+def test_a_linear_model_of_many_columns_learns_by_steps():
+    assert isinstance(Portfolio().candidates(512)[0].head, Exact)
+    assert isinstance(Portfolio().candidates(513)[0].head, Descent)
+    without = replace(SMALL, exact=None).candidates(5)
+    assert isinstance(without[0].head, Descent)
+    assert not any(one.family == "kernel" for one in without)
+
+
+def test_a_larger_space_only_where_it_is_larger():
+    assert all(one.large is None for one in replace(SMALL, large_landmarks=16).candidates(4))
+    kernel = SMALL.candidates(4)[-1]
+    assert kernel.enlarged().features == replace(kernel.features, n_landmarks=32)
+    assert SMALL.candidates(4)[0].enlarged() is not None
+
+
+def test_maps_are_halved_down_to_small_ones():
+    assert halved(Forest(100)) == Forest(50)
+    assert halved(Forest(50)) == Forest(25)
+    assert halved(Forest(49)) is None
+    assert halved(Landmarks(64)) == Landmarks(32)
+    assert halved(Landmarks(63)) is None
+    assert halved(Identity()) is None
+    assert Candidate("", "", Identity(), Exact()).smaller() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("forests", [Forest(8)]), ("forests", (RandomFourier(8),)), ("kernels", (("wide",),)), ("kernels", ["wide"]),
+        ("n_landmarks", 0), ("large_landmarks", 1.5), ("max_exact", -1), ("steps", None), ("descent", Exact()),
+        ("exact", Steps()),
+    ],
+)  # fmt: skip
+def test_portfolios_refuse_what_cannot_race(name, value):
+    with pytest.raises(ValueError, match=name):
+        replace(SMALL, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: replace(SMALL, kernels=(("tall", 1.0),)), "scal"),
+        (lambda: replace(SMALL, kernels=(("wide", 0.0),)), "factor of a kernel"),
+        (lambda: replace(SMALL, scale="tall"), "scal"),
+        (lambda: replace(SMALL, gamma="narrow"), "gamma"),
+        (lambda: Exact(alphas=()), "alphas must not be empty"),
+        (lambda: Steps(etas=()), "etas must not be empty"),
+        (lambda: Steps(etas=(0.0,)), "etas"),
+        (lambda: Steps(loss="log"), "loss"),
+        (lambda: Steps(partners=0), "partners"),
+        (lambda: Descent(steps=()), "steps must be pairs"),
+        (lambda: Descent(block_rows=5), "block_rows must divide 16"),
+    ],
+)
+def test_parts_refuse_what_cannot_learn(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+# What a candidate costs.
+
+
+@pytest.mark.parametrize("d", [4, 500])
+def test_candidates_are_as_large_as_they_say(d):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 500))
-    for candidate in [*Portfolio().scouts(500)[:2], *replace(SMALL, n_components=512).finalists("wide", 1.0)]:
-        state = candidate.learner(OppositeClass(), seed=0).init(500, batch_of(X))
-        assert candidate.space(500, 2) == pytest.approx(nbytes(state), rel=0.25)
+    portfolio = Portfolio(kernels=(("wide", 1.0),), max_exact=100)
+    for candidate in portfolio.candidates(d):
+        model = candidate.model(OppositeClass(), dtype="float32", seed=0)
+        state = model.init(d, batch_of(rng.normal(size=(300, d))))
+        # Labels and weights of rows, which are few, are not counted.
+        assert candidate.space(d, 2) == pytest.approx(nbytes(state), rel=0.25, abs=8 * 2 * 4096)
+        assert candidate.nbytes(d, 2) > candidate.space(d, 2)
 
 
-def test_the_first_scout_is_exact_only_where_its_moments_fit():
-    assert Budget().exact(Portfolio(), 2) == Portfolio()
-    few = Budget(bytes=8 * 2 * 20**2).exact(Portfolio(), 2)
-    assert isinstance(few.scouts(20)[0].head, Exact)
-    assert isinstance(few.scouts(21)[0].head, Descent)
-    with pytest.raises(ValueError, match="max_bytes"):
-        Candidate("", Identity(), Exact()).learner(OppositeClass(), max_bytes=100, seed=0).init(20, None)
+def test_a_candidate_says_what_more_features_columns_and_models_cost():
+    kernel = Portfolio().candidates(20)[-1]
+    assert kernel.enlarged().microseconds(20) > 10 * kernel.microseconds(20)
+    assert kernel.microseconds(2000) > kernel.microseconds(20)
+    assert replace(kernel, head=Exact((1.0,))).microseconds(20) < kernel.microseconds(20)
+    assert kernel.space(20, 2, itemsize=8) > kernel.space(20, 2)
+    assert kernel.scores(3) == 3 * kernel.scores(2)
+
+
+# Budgets.
+
+
+def test_a_budget_has_a_limit_by_columns_unless_it_is_given():
+    assert Budget().limit(100) == 190.0
+    assert Budget(microseconds=3).limit(100) == 3
+
+
+@pytest.mark.parametrize("d", [4, 20, 100, 500])
+def test_by_default_everyone_takes_part(d):
+    assert Budget().admit(Portfolio(), d, 2) == Portfolio().candidates(d)
+
+
+@pytest.mark.parametrize("microseconds", [1e-3, 3.0, 10.0, 25.0, 40.0, 60.0, 90.0])
+@pytest.mark.parametrize("d", [4, 100, 800])
+def test_what_is_admitted_is_within_the_limit_in_the_order_of_the_portfolio(microseconds, d):
+    budget, all_of_them = Budget(microseconds=microseconds), Portfolio().candidates(d)
+    admitted = budget.admit(Portfolio(), d, 2)
+    names = [one.name for one in all_of_them]
+    assert admitted[0] == all_of_them[0]
+    places = [names.index(one.name) for one in admitted]
+    assert places == sorted(set(places))
+    assert len(admitted) == 1 or cost(admitted, d) <= microseconds
+    for place, one in zip(places, admitted, strict=True):
+        # It is as large as it can be beside those before it.
+        before = [other for at, other in zip(places, admitted, strict=True) if at < place]
+        larger = all_of_them[place]
+        while larger != one:
+            assert cost([*before, larger], d) > microseconds
+            larger = larger.smaller()
+    for place in set(range(len(names))) - set(places):
+        before, smallest = [one for at, one in zip(places, admitted, strict=True) if at < place], all_of_them[place]
+        while (less := smallest.smaller()) is not None:
+            smallest = less
+        assert cost([*before, smallest], d) > microseconds
+
+
+@pytest.mark.parametrize("bytes_", [1, 10**6, 4 * 10**6, 2**23, 2**24])
+def test_what_is_admitted_is_within_half_of_the_bytes(bytes_):
+    admitted = Budget(bytes=bytes_).admit(Portfolio(), 20, 2)
+    assert admitted[0] == Portfolio().candidates(20)[0]
+    assert len(admitted) == 1 or size(admitted, 20) <= bytes_ // 2
+
+
+def test_forests_are_halved_before_they_are_left_out():
+    linear, forest = Portfolio().candidates(20)[:2]
+    limit = cost([linear, forest], 20)
+    assert Budget(microseconds=limit).admit(Portfolio(), 20, 2)[1] == forest
+    half = Budget(microseconds=limit - 1e-6).admit(Portfolio(), 20, 2)[1]
+    assert half == replace(forest, features=replace(forest.features, n_trees=50))
+
+
+def test_very_many_columns_leave_out_what_would_keep_too_many_dense_rows():
+    """A forest that grows keeps rows dense: 4,096 of 47,236 columns are 0.8 GB."""
+    d = 47_236
+    admitted = Budget().admit(Portfolio(), d, 2)
+    assert size(admitted, d) <= 2**29
+    assert not any(one.features.n_cells for one in admitted)
+    stream = Stream(Race(seed=0))
+    stream.start(d)
+    assert stream.nbytes < 2**29
+    assert Budget(bytes=2**33).admit(Portfolio(), d, 2) == Portfolio().candidates(d)
+
+
+def test_three_classes_and_float64_need_more_room():
+    one = Portfolio().candidates(20)
+    budget = Budget(bytes=2 * size(one, 20) + 1)
+    assert budget.admit(Portfolio(), 20, 2) == one
+    assert budget.admit(Portfolio(), 20, 3) != one
+    assert budget.admit(Portfolio(), 20, 2, itemsize=8) != one
+
+
+def test_first_rows_are_kept_in_a_quarter_of_the_bytes():
+    budget = Budget(bytes=4 * 4 * 10 * 768)
+    assert [budget.keeps(row, 10) for row in (8, 128, 512, 2048)] == [True, True, True, False]
+    assert not budget.keeps(512, 11)
+    assert not budget.keeps(512, 10, itemsize=8)
+
+
+def test_the_largest_space_that_fits_beside_the_others():
+    small = Portfolio().candidates(20)
+    kernel, others = small[-1], [one for one in small if one.family != "kernel"]
+    sizes = {m: replace(kernel, features=replace(kernel.features, n_landmarks=m), large=None) for m in (1024, 512, 256)}
+    free = Budget(microseconds=1e6).enlarged(kernel, others, 20, 2)
+    assert free == sizes[1024]
+    for limit in (*(cost([*others, one], 20) + e for one in sizes.values() for e in (-1e-6, 1e-6)), 1.0):
+        fit = [m for m, one in sizes.items() if cost([*others, one], 20) <= limit]
+        found = Budget(microseconds=limit).enlarged(kernel, others, 20, 2)
+        assert found == (sizes[max(fit)] if fit else None)
+    for m, one in sizes.items():
+        budget = Budget(bytes=size([*others, one], 20), microseconds=1e6)
+        assert budget.enlarged(kernel, others, 20, 2).features.n_landmarks == m
+    odd = replace(kernel, large=replace(kernel.features, n_landmarks=255))
+    assert Budget(microseconds=1e6).enlarged(odd, others, 20, 2) is None  # not twice as many
 
 
 @pytest.mark.parametrize(("name", "value"), [("bytes", 0), ("bytes", 1.5), ("microseconds", 0), ("microseconds", "a")])
@@ -97,41 +230,49 @@ def test_budgets_refuse_what_is_none(name, value):
         Budget(**{name: value})
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("n_landmarks", ()), ("whitening", (1,)), ("widths", ()), ("near_widths", ()), ("scales", ())]
-)
-def test_portfolios_refuse_what_cannot_race(name, value):
-    with pytest.raises(ValueError, match=name):
-        replace(SMALL, **{name: value})
+# Pins.
 
 
 def test_pins_leave_what_has_the_value():
     default = Portfolio()
     assert pinned(default) is default
-    gamma = pinned(default, gamma=0.3)
-    assert {c.features.kernel.gamma for c in gamma.scouts(5)[1:]} == {0.3}
-    assert {c.factor for c in [*gamma.scouts(5)[1:], *gamma.finalists("wide", 1.0)]} == {1.0}
-    assert {c.features.scale for c in pinned(default, scale=None).scouts(5)} == {None}
-    strata = pinned(default, max_strata=7)
-    assert {c.head.max_strata for c in strata.finalists("wide", 1.0) if isinstance(c.head, Descent)} == {7}
-    cut = pinned(default, n_components=20)
-    assert max(c.features.n_outputs(5) for c in [*cut.scouts(5), *cut.finalists("wide", 1.0)]) == 20
+    gamma = [one.features.kernel for one in pinned(default, gamma=0.3).candidates(5)[3:]]
+    assert {(kernel.gamma, kernel.factor) for kernel in gamma} == {(0.3, 1.0)}
+    assert len(gamma) == len({scale for scale, _ in default.kernels})
+    scaled = [one for one in pinned(default, scale=None).candidates(5) if "forest" not in one.name]
+    assert {one.features.scale for one in scaled} == {None}
+    names = [one.name for one in scaled[1:]]
+    assert names == list(dict.fromkeys(f"kernel, width {factor:g}, None" for _, factor in default.kernels))
+    assert pinned(default, max_strata=7).candidates(1000)[0].head.max_strata == 7
+    cut = pinned(default, n_components=20).candidates(5)
+    assert {one.features.n_landmarks for one in cut[3:]} == {20}
+    assert all(one.large is None for one in cut)
+    between = pinned(default, n_components=300).candidates(5)[-1]
+    assert (between.features.n_landmarks, between.large.n_landmarks) == (128, 300)
+
+
+def test_a_pinned_map_is_that_of_all():
     fourier = RandomFourier(32)
-    one = pinned(replace(default, max_exact=31), features=fourier)
+    one = pinned(replace(Portfolio(), max_exact=31), features=fourier)
     assert isinstance(one, OneMap)
-    assert [c.head.representative for c in one.scouts(5)] == ["centroid", "fifo"]
-    assert all(c.features is fourier for c in one.scouts(5))
-    assert isinstance(replace(one, max_exact=32).scouts(5)[0].head, Exact)
-    assert one.finalists(None, 1.0) == []
+    assert [candidate.head.representative for candidate in one.candidates(5)] == ["centroid", "fifo"]
+    assert all(candidate.features is fourier for candidate in one.candidates(5))
+    exact = replace(one, max_exact=32).candidates(5)
+    assert isinstance(exact[0].head, Exact)
+    assert len({candidate.name for candidate in exact}) == 3
+    cells = pinned(Portfolio(), features=Forest(9)).candidates(5)
+    assert [type(candidate.head) for candidate in cells] == [Steps]
 
 
 @pytest.mark.parametrize("loss", ["square", "hinge", "squared_hinge", "logistic"])
-def test_a_pinned_loss_is_that_of_all(loss):
-    portfolio = pinned(Portfolio(), loss=loss)
-    for candidate in [*portfolio.scouts(1000), *portfolio.finalists("wide", 1.0)]:
+@pytest.mark.parametrize("d", [10, 1000])
+def test_a_pinned_loss_is_that_of_all(loss, d):
+    for candidate in pinned(Portfolio(), loss=loss).candidates(d):
+        model = candidate.model(OppositeClass(), dtype="float32", seed=0)
         if isinstance(candidate.head, Exact):
             assert loss == "square"
+        elif isinstance(candidate.head, Steps):
+            assert model.learner.loss == LOSSES[loss]
         else:
-            learners = candidate.learner(OppositeClass(), seed=0).learners
-            assert {one.loss for one in learners} == {LOSSES[loss]}
-            assert len({one.step.eta for one in learners}) == 3
+            assert {one.loss for one in model.learners} == {LOSSES[loss]}
+            assert len({one.step.eta for one in model.learners}) == 3
