@@ -70,14 +70,15 @@ class Replanted(Change):
 
     def weights(self, w: Array) -> Array:
         starts = self.starts[:, :, None]
-        if self.before is not None:
+        if self.before is not None and self.after is not None:
             starts = fitting(w[:, self.cells], self.starts, self.before, self.after)[:, None] * starts
         w[:, self.cells] = starts
         return w
 
     def squares(self, squares: Array) -> Array:
         own = squares[:, self.cells]
-        squares[:, self.cells] = 0.0 if self.after is None else handed_on(own, self.before, self.after)
+        known = self.before is not None and self.after is not None
+        squares[:, self.cells] = handed_on(own, self.before, self.after) if known else 0.0  # type: ignore[arg-type]
         return squares
 
 

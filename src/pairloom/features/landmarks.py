@@ -5,8 +5,38 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from pairloom.base.compiled import compiled, exp_minus
 from pairloom.base.typing import Array
 from pairloom.features.nystroem import FLOOR, Nystroem
+
+
+@compiled
+def sum_gaussians(
+    X: Array, shift: Array, reach: Array, widths: Array, center: Array, landmarks: Array, squares: Array, beta: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """Add to ``out`` (rows, targets) the sum over landmarks of beta (m, targets) k(x, l); arrays of a NystroemState."""
+    d, m = landmarks.shape
+    r2 = np.empty(m, landmarks.dtype)
+    for i in range(X.shape[0]):
+        length = landmarks.dtype.type(0)
+        r2[:] = squares
+        for c in range(d):
+            x = X[i, c]
+            if reach.shape[0]:
+                x = min(max(x, shift[c] - reach[c]), shift[c] + reach[c])
+            u = x * widths[c] - center[c]
+            length += u * u
+            twice = u + u
+            for j in range(m):
+                r2[j] -= twice * landmarks[c, j]
+        for j in range(m):
+            r2[j] = exp_minus(max(landmarks.dtype.type(0), r2[j] + length))
+        for k in range(beta.shape[1]):
+            total = 0.0
+            for j in range(m):
+                total += beta[j, k] * r2[j]
+            out[i, k] += total
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ class ClassMoments:
     """Of each class: weight ``counts`` (C,), ``means`` (C, D), ``scatter`` (C, D, D) around them; and the open block.
 
     The first ``filled`` of ``rows`` (ROWS, D), with ``labels`` and ``weights``, are not in the moments yet.
-    ``solved``: a row number and the minimiser after it, once it was asked for.
+    ``solved``: a row number and the minimiser after it, once it was asked for. ``dual``: for a sum of models, what they
+    are multiplied by, and a weight for each landmark.
     """
 
     counts: Array
@@ -81,6 +82,7 @@ class ClassMoments:
     weights: Array
     filled: Array
     solved: tuple[int, Array] | None = field(default=None, repr=False, metadata=DERIVED)
+    dual: tuple[Array, Array] | None = field(default=None, repr=False, metadata=DERIVED)
 
     @property
     def room(self) -> int:

@@ -88,6 +88,7 @@ class ExactPath(Mapped):
         if due:
             made = self._solve(state, [self.alphas[k] for k in due])
             state.w.reshape(len(self), size, -1)[due] = made
+            state.memory.dual = None
         return scored
 
     def _turns(self, state: State) -> list[int]:

@@ -142,10 +142,12 @@ def _check_kept(walk: Walk, path: str, model: Model, d: int, t: int, scope: Scop
 
 def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
     """Take a race: each entrant is one of its candidates, and has a stream of its own."""
-    walk.branch(path, "RaceState")
     v = race.n_vectors
     scope = Scope({"d": d, "v": v, "C": race.pairs.n_classes}, {}, None, f"f{np.dtype(race.dtype).itemsize}")
     scope.classes = race.pairs.n_classes
+    if walk.kind(path) == "FrozenState":
+        return _check_frozen(walk, path, d, t, scope)
+    walk.branch(path, "RaceState")
     counts = {name: walk.value(f"{path}.{name}", "count") for name in ("n_features", "t", "evaluated")}
     if counts["n_features"] != d or counts["t"] != t:
         raise walk.refuse(path, f"must have {t} rows of {d} columns")
@@ -165,6 +167,28 @@ def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
     for item in walk.items(f"{path}.standings", FULL):
         walk.node(item, "Standing", scope)
     _check_first(walk, f"{path}.kept", race, d, t, scope)
+    return scope
+
+
+def _check_frozen(walk: Walk, path: str, d: int, t: int, scope: Scope) -> Scope:
+    """Take a race that only predicts. Children come after their parent, so that a walk down a tree comes to an end."""
+    walk.branch(path, "FrozenState")
+    if [walk.value(f"{path}.{name}", "count") for name in ("n_features", "t")] != [d, t]:
+        raise walk.refuse(path, f"must have {t} rows of {d} columns")
+    walk.take(f"{path}.counts", "f8 C", scope, {})
+    for item in walk.items(f"{path}.members", MOST_ENTRANTS):
+        kind = walk.kind(item)
+        if kind not in {"FrozenLinear", "FrozenKernel", "FrozenForest"}:
+            raise walk.refuse(item, "is no member of a mixture")
+        walk.node(item, kind, scope)
+        if kind == "FrozenForest":
+            yes, values = (walk.flat.arrays[f"{item}.{name}"] for name in ("yes", "values"))
+            here = np.arange(yes.shape[1])
+            leaf = yes == here
+            if (yes < here).any() or (yes[~leaf] + 1 >= yes.shape[1]).any() or not np.isposinf(values[leaf]).all():
+                raise walk.refuse(item, "must be trees whose children come after their parents")
+    for item in walk.items(f"{path}.standings", FULL):
+        walk.node(item, "Standing", scope)
     return scope
 
 

@@ -18,6 +18,8 @@ WIDTH = {"gamma": "f8"}
 FOURIER = {"scaler": "Scaler", "gamma": "@gamma", "projection": "R d h", "offset": "R h"}
 ENGINE = {"phi": "@phi", "memory": "@memory", "rng": "rng"}
 
+MEMBER = {"name": "text", "weight": "float", "offset": "f8 v"}
+
 LAYOUT: dict[str, dict[str, str]] = {
     "Batch": {"X": "rows _n", "y": "label _n", "weight": "f8 _n 1e-101:1e101", "query": "i8 _n"},
     # Feature maps.
@@ -106,5 +108,13 @@ LAYOUT: dict[str, dict[str, str]] = {
     "Fit": {"a": "f8 v", "b": "f8 v"},
     "ScoredWindow": {"scores": "f8 _n M v", "labels": "f8 _n", "weights": "f8 _n"},
     "Standing": {"row": "count", "name": "text", "auc": "float", "share": "float"},
+    "FrozenLinear": {**MEMBER, "shift": "R d", "reach": "R d | R 0", "scale": "R d", "w": "f8 d v"},
+    "FrozenKernel": {
+        **MEMBER, "shift": "R d", "reach": "R d | R 0", "widths": "R d", "center": "R d", "landmarks": "R d _M",
+        "squares": "R _M", "beta": "f8 _M v",
+    },
+    "FrozenForest": {
+        **MEMBER, "columns": "i4 _T _N 0:d", "values": "R _T _N", "yes": "i4 _T _N 0:_N", "w": "f8 _T _N v",
+    },
     "Mixture": {"weights": "f8 E", "slopes": "f8 M v", "shifts": "f8 M v"},
 }  # fmt: skip

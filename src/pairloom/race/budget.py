@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 
 from pairloom.base.checks import check_count, check_number
 from pairloom.base.clock import REFITS
@@ -16,11 +17,11 @@ class Budget:
     Parameters
     ----------
     bytes : of all candidates together.
-    microseconds : nominal time per example; None is 140 + 0.5 d for rows of d columns. A nominal microsecond is 1e5
-        flops of a product of float32 matrices, or what takes as long.
+    microseconds : nominal time per example; None is 55 + 20 sqrt(d) for rows of d columns. A nominal microsecond
+        is 1e5 flops of a product of float32 matrices, or what takes as long.
 
     >>> Budget(microseconds=20.0).limit(100), Budget().limit(100)
-    (20.0, 190.0)
+    (20.0, 255.0)
     """
 
     bytes: int = 2**30
@@ -33,7 +34,7 @@ class Budget:
 
     def limit(self, n_features: int) -> float:
         """Nominal microseconds per example."""
-        return 140.0 + 0.5 * n_features if self.microseconds is None else self.microseconds
+        return 55.0 + 20.0 * sqrt(n_features) if self.microseconds is None else self.microseconds
 
     def keeps(self, row: int, n_features: int, itemsize: int = 4) -> bool:
         """Whether a quarter of the bytes holds the first rows until what is made at ``row`` takes over."""

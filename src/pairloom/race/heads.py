@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 from itertools import product
+from math import log, log2, sqrt
 from typing import Any
 
 from pairloom.base.checks import check_choice, check_count, check_number, check_numbers
-from pairloom.features import FeatureMap
+from pairloom.features import FeatureMap, Forest
 from pairloom.losses import LOSSES
 from pairloom.memory import Latest, Strata
 from pairloom.memory.base import Space
@@ -24,8 +25,11 @@ STEP, SWEEP = 130.0, 16.0
 SOLUTION, SMALL_APART, LARGE_APART = 1.5e7, 64, 1024
 """What a solution costs besides 4 D^3, and the least rows between two of them while spaces are small, and later."""
 
-CELL = 550.0
-"""What a cell costs a step of several models, for each of the rows of a pair, in flops of a product: measured."""
+CELL, LEVEL = 2000.0, 300.0
+"""What a cell costs a step of several models, for each of the rows of a pair, and a node on the way down to it."""
+
+TREE, ROW = 3e7, 1e4
+"""What it costs to grow a tree, and for each of its rows and the root of the number of columns besides: measured."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ class Steps:
         return StepPath(one, self.etas)
 
     def flops(self, features: FeatureMap, n_features: int) -> float:
-        return CELL * (1 + self.partners) * features.n_cells
+        steps = (CELL * (1 + self.partners) + LEVEL * log2(2 * getattr(features, "max_leaves", 1))) * features.n_cells
+        return steps + growing(features, n_features)
 
     def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
         """Weights and sums of squares, and the partners."""
@@ -153,6 +158,15 @@ class Descent:
 
 
 Head = Exact | Steps | Descent
+
+
+def growing(features: FeatureMap, n_features: int) -> float:
+    """Flops per row for trees that are grown while the stream runs, where they cost most."""
+    if not isinstance(features, Forest) or not features.grows:
+        return 0.0
+    if features.growth == "boosted":  # at row 2,048, every 64 rows
+        return (TREE + 2048 * ROW * sqrt(n_features)) / 64
+    return features.n_trees * (TREE / 1000 + ROW * sqrt(n_features)) / log(features.pace)  # at row 1,000
 
 
 def n_targets(n_classes: int) -> int:

@@ -18,7 +18,7 @@ from pairloom.stream.observers import RECENT
 FLOPS = 1e5
 """Of one core in a nominal microsecond: products of float32 matrices."""
 
-OVERHEAD = 2.0
+OVERHEAD = 3.0
 """Nominal microseconds of any candidate, however small."""
 
 
@@ -108,8 +108,8 @@ class Portfolio:
     """
 
     forests: tuple[Forest, ...] = (
-        Forest(100, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),
-        Forest(100, max_leaves=1024, growth="boosted"),
+        Forest(80, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),
+        Forest(80, max_leaves=1024, growth="boosted"),
     )
     kernels: tuple[tuple[Scaling, float], ...] = (("wide", 1.0), ("minmax", 4.0))
     gamma: Gamma = "median"
@@ -119,7 +119,7 @@ class Portfolio:
     exact: Exact | None = field(default_factory=Exact)
     steps: Steps = field(default_factory=Steps)
     descent: Descent = field(default_factory=Descent)
-    max_exact: int = 512
+    max_exact: int = 200
 
     def __post_init__(self) -> None:
         for name in ("n_landmarks", "large_landmarks", "max_exact"):

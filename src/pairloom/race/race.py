@@ -10,6 +10,7 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
 from pairloom.base.clock import CATCH_UP, NEVER, REFITS, mixes_at, next_evaluation, next_refit, refit_before
 from pairloom.base.randomness import fresh_seed
+from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
 from pairloom.engines.base import EngineName
 from pairloom.features import FeatureMap
@@ -18,8 +19,10 @@ from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget
 from pairloom.race.entrant import Entrant, Runner
 from pairloom.race.evidence import Evidence
+from pairloom.race.frozen import FrozenState, frozen
 from pairloom.race.mixing import heard, shares, spoken, spread, stacked, tame
 from pairloom.race.portfolio import Candidate, Portfolio
+from pairloom.race.saying import said
 from pairloom.race.state import Mixture, RaceState, Standing
 from pairloom.stream import Kept, RecentScores, StreamState
 from pairloom.stream.observers import RECENT
@@ -30,6 +33,8 @@ ENLARGE, PAYS = 2048, 0.05
 
 SETTLED, LEAVES = 16_384, 0.02
 """The row from which on candidates leave whose share of the mixture is smaller than this."""
+
+FROZEN = "a frozen model only predicts: go on learning with the model that it was made of"
 
 log = logging.getLogger("pairloom.race")
 
@@ -66,7 +71,8 @@ class Race(Model):
     'forest'
     """
 
-    large_products: ClassVar[bool] = True
+    large_products: ClassVar[bool] = False
+    """Not when it scores; ``run`` limits threads itself."""
 
     pairs: OppositeClass = field(default_factory=OppositeClass)
     portfolio: Portfolio = field(default_factory=Portfolio)
@@ -112,6 +118,7 @@ class Race(Model):
         counts = np.zeros(self.pairs.n_classes)
         return RaceState(n_features, entrants, evidence, counts, Mixture.empty(self.n_vectors), kept)
 
+    @on_one_thread
     def run(self, state: RaceState, batch: Batch) -> Scored | None:
         for entrant in self.running(state):
             advance(entrant.model, (RecentScores(),), entrant.stream, batch)
@@ -129,15 +136,16 @@ class Race(Model):
         self._refit(state)
         return scored
 
-    def score(self, state: RaceState, X: Any) -> Array:
+    def score(self, state: RaceState | FrozenState, X: Any) -> Array:
         """The mixture's score of each row; with more than two classes, one column for each."""
+        if isinstance(state, FrozenState):
+            return state.score(X, self.n_vectors)
         total = np.zeros((X.shape[0], self.n_vectors))
         first, mixture = 0, state.mixture
         for entrant, weight in zip(self.running(state), mixture.weights, strict=False):
             own = slice(first, first + len(entrant))
             if weight > 0:
-                scores = (entrant.score(X) - mixture.shifts[own]) * mixture.slopes[own]
-                total += weight * tame(scores.sum(axis=1))
+                total += weight * tame(said(entrant, X, mixture.slopes[own], mixture.shifts[own]))
             first = own.stop
         return total
 
@@ -152,15 +160,23 @@ class Race(Model):
         refit = NEVER if state.kept is None else next_refit(state.t)
         return min(next_evaluation(state.t), refit)
 
-    def check_room(self, state: RaceState | None, n: int) -> None:
-        """There is room for every row."""
+    def check_room(self, state: RaceState | FrozenState | None, n: int) -> None:
+        """There is room for every row, unless it is frozen."""
+        if isinstance(state, FrozenState):
+            raise ValueError(FROZEN)
 
     def trouble(self, state: RaceState, told: float) -> Trouble | None:
         """None: some candidates take steps that are too long on purpose, and lose."""
         return None
 
-    def mixture(self, state: RaceState) -> list[str]:
+    def frozen(self, state: RaceState | FrozenState) -> FrozenState:
+        """Only what predicts."""
+        return state if isinstance(state, FrozenState) else frozen(state, self.running(state))
+
+    def mixture(self, state: RaceState | FrozenState) -> list[str]:
         """The names of the candidates that make the predictions now, those with most to say first."""
+        if isinstance(state, FrozenState):
+            return [one.name for one in sorted(state.members, key=lambda one: -one.weight)]
         order = np.argsort(-state.mixture.weights, kind="stable")
         return [state.entrants[i].name for i in order if state.mixture.weights[i] > 0]
 
