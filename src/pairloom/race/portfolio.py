@@ -108,8 +108,8 @@ class Portfolio:
     """
 
     forests: tuple[Forest, ...] = (
-        Forest(80, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),
-        Forest(80, max_leaves=1024, growth="boosted"),
+        Forest(100, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),
+        Forest(100, max_leaves=1024, growth="boosted"),
     )
     kernels: tuple[tuple[Scaling, float], ...] = (("wide", 1.0), ("minmax", 4.0))
     gamma: Gamma = "median"
