@@ -16,6 +16,7 @@ from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
 from pairloom.models.path import StepPath
 from pairloom.models.rule import RuleLearner
+from pairloom.persist.format import ModelFileError
 from pairloom.persist.scopes import scope_of
 from pairloom.persist.walk import Scope, Walk
 from pairloom.race import Race
@@ -142,6 +143,11 @@ def _check_kept(walk: Walk, path: str, model: Model, d: int, t: int, scope: Scop
 
 def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
     """Take a race: each entrant is one of its candidates, and has a stream of its own."""
+    portfolio, descent = race.portfolio, race.portfolio.descent
+    models = len(portfolio.steps.etas) + len(descent.steps) * len(descent.penalties)
+    models += len(portfolio.exact.alphas) if portfolio.exact else 0
+    if len(portfolio.forests) + len(portfolio.kernels) > MOST_ENTRANTS or models > FULL:
+        raise ModelFileError("the portfolio in the file has too many candidates")
     v = race.n_vectors
     scope = Scope({"d": d, "v": v, "C": race.pairs.n_classes}, {}, None, f"f{np.dtype(race.dtype).itemsize}")
     scope.classes = race.pairs.n_classes
