@@ -28,13 +28,16 @@ from rich.table import Table
 from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_limits
 
-from pairloom import AUCClassifier, Gaussian, RandomFourier
+from pairloom import AUCClassifier, Forest, Gaussian, RandomFourier
 from pairloom.race import Budget, Portfolio
 from pairloom.systems import FPOGD, ExactAUC, ProjectronPP
 
 CHUNK = 256
 
-SMALL = Portfolio(scout_landmarks=16, scout_rank=8, n_components=64, n_landmarks=(16, 32), rank=16, exact_rank=8)
+SMALL = Portfolio(
+    forests=(Forest(8, max_leaves=16, growth="renewed"), Forest(8, max_leaves=16, growth="boosted")), n_landmarks=16,
+    large_landmarks=32,
+)  # fmt: skip
 """A race that runs the same code as the default one, in little memory."""
 
 

@@ -12,7 +12,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -25,15 +27,17 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from contest.datasets import DATASETS
-from pairloom import AUCClassifier, OppositeClass, StabilityWarning, Stream
-from pairloom.race import Budget, Portfolio
+from pairloom import AUCClassifier, Forest, OppositeClass, StabilityWarning, Stream
+from pairloom.race import Budget, Candidate, Portfolio
 
-BATCH = 512
-PHASES = (0, 2_048, 8_192, 16_384, 20_000)
-"""Rows at which something changes, and the row from which on the bar of six times counts."""
+BATCH, WARM = 512, 2048
+"""Rows of a call, and those by which the rules of a candidate alone are fixed."""
 
-BUDGETS = ((10.0, 16_384), (20.0, 16_384), (40.0, 16_384), (100.0, 32_768))
-"""Nominal microseconds and the largest D of the portfolio."""
+PHASES = (0, 512, 2_048, 4_096, 16_384, 20_000)
+"""Rows at which something changes, and one after which nothing does."""
+
+BUDGETS = ((20.0, 1024), (50.0, 1024), (100.0, 1024), (400.0, 2048))
+"""Nominal microseconds and the most landmarks of the portfolio."""
 
 Learn = Callable[[np.ndarray, np.ndarray], object]
 
@@ -97,18 +101,25 @@ def along_the_stream(X: np.ndarray, y: np.ndarray, split: int, size: int | None,
     ours, theirs = (roc_auc_score(y[split:], f(X[split:])) for f in (model.decision_function, score))
     table.add_row("test AUC", f"{ours:.4f}", f"{theirs:.4f}", "")
     if figure is not None:
-        model.plot_race().figure.savefig(figure, dpi=150)
+        model.plot_race()[0].figure.savefig(figure, dpi=150)
     table.caption = "in the end: " + "; ".join(model.mixture_)
     return table
+
+
+def all_of(portfolio: Portfolio, d: int) -> list[Candidate]:
+    """The candidates, and those with the larger maps to which they may go on."""
+    small = portfolio.candidates(d)
+    large = [one.enlarged() for one in small if one.large is not None]
+    return [*small, *(replace(one, name=f"{one.name}, {one.features.n_outputs(d):,}") for one in large)]
 
 
 def candidates(X: np.ndarray, y: np.ndarray, n: int, portfolio: Portfolio) -> Iterator[list[str]]:
     """Each candidate alone, with its best step or penalty: cost and gain."""
     d, signs = X.shape[1], np.where(y, 1, -1)
-    warm = portfolio.warm_rows
-    for candidate in [*portfolio.scouts(d)[:4], *portfolio.finalists("wide", 2.0)]:
-        stream = Stream(candidate.learner(OppositeClass(), dtype="float32", seed=0, engine="auto"))
-        stream.start_with(stream.check(X[:warm], signs[:warm]))
+    for candidate in all_of(portfolio, d):
+        stream = Stream(candidate.model(OppositeClass(), dtype="float32", seed=0))
+        if candidate.refits:
+            stream.start_with(stream.check(X[:WARM], signs[:WARM]))
         many = seconds(stream.partial_fit, X[:n], signs[:n])
         aucs = [roc_auc_score(y[n:], scores) for scores in stream.score(X[n:]).T]
         one = stream.only(int(np.argmax(aucs)))
@@ -121,14 +132,15 @@ def candidates(X: np.ndarray, y: np.ndarray, n: int, portfolio: Portfolio) -> It
 
 
 def budgets(X: np.ndarray, y: np.ndarray, split: int) -> Iterator[list[str]]:
-    """What a larger settled race gains."""
+    """What a larger race gains."""
     for limit, size in BUDGETS:
-        portfolio = Portfolio(n_components=size)
+        portfolio = Portfolio(large_landmarks=size)
         model = AUCClassifier(budget=Budget(microseconds=limit), portfolio=portfolio, random_state=0)
         model.partial_fit(X[:20_000], y[:20_000])
         took = seconds(model.partial_fit, X[20_000:split], y[20_000:split])
         auc = roc_auc_score(y[split:], model.decision_function(X[split:]))
-        spent = sum(entrant.candidate.microseconds(X.shape[1]) for entrant in model.stream_.learned.entrants)
+        race: Any = model.stream_.model
+        spent = sum(one.candidate.microseconds(X.shape[1]) for one in race.running(model.stream_.learned))
         yield [
             f"{limit:g}", f"{size:,}", f"{spent:.1f}", f"{took / (split - 20_000) * 1e6:.1f}", f"{auc:.4f}",
             f"{model.nbytes_ / 1e6:.1f}", "; ".join(model.mixture_),
@@ -154,7 +166,8 @@ def main() -> None:
         sys.exit("set PAIRLOOM_DATA to the folder with covtype.binary.xz")
     console = Console(width=150)
     X, y = rows(toy)
-    small = Portfolio(widths=(1.0,), near_widths=(1.0,), far_widths=(), n_components=64, n_landmarks=(64, 128), rank=32)
+    forest = Forest(8, max_leaves=16, growth="renewed")
+    small = Portfolio(forests=(forest,), kernels=(("wide", 1.0),), n_landmarks=16, large_landmarks=32)
     warnings.simplefilter("ignore", StabilityWarning)  # of a candidate's steps some are too long on purpose
     with threadpool_limits(1):
         split, size = (3_000, 64) if toy else (int(0.8 * len(y)), None)
@@ -162,10 +175,10 @@ def main() -> None:
         n, portfolio = (1_000, small) if toy else (20_000, Portfolio())
         names = ("candidate", "D", "models", "AUC", "all models, us", "one, us", "nominal, us", "MB")
         lines = candidates(X[: 2 * n], y[: 2 * n], n, portfolio)
-        total = 4 + len(portfolio.finalists("wide", 2.0))
+        total = len(all_of(portfolio, X.shape[1]))
         console.print(tabulate(f"candidates: {n:,} rows, AUC on {n:,} more", names, lines, total))
         if not toy:
-            names = ("budget, us", "largest D", "nominal, us", "us after row 20,000", "test AUC", "MB", "mixture")
+            names = ("budget, us", "landmarks", "nominal, us", "us after row 20,000", "test AUC", "MB", "mixture")
             console.print(tabulate("budgets", names, budgets(X, y, split), len(BUDGETS)))
 
 

@@ -24,7 +24,7 @@ MEMORIES = (
 MAPS = (
     pl.Identity(), pl.Identity(scale="standard"), pl.RandomFourier(6), pl.RandomFourier(7, pl.Laplace("median")),
     pl.OrthogonalFourier(6, scale="wide"), pl.Nystroem(3), pl.Nystroem(2, pl.Cauchy("median"), scale="minmax"),
-    pl.Whitened(pl.RandomFourier(6), 2), pl.Growing(8, block=4),
+    pl.Whitened(pl.RandomFourier(6), 2), pl.Growing(8, block=4), pl.Landmarks(3),
 )  # fmt: skip
 LOSSES = (pl.Square(), pl.Hinge(), pl.SquaredHinge(), pl.Logistic())
 STEPS = (pl.Constant(0.1), pl.Constant(100.0), pl.Sqrt(1.0), pl.Polynomial(0.5), pl.AdaGrad(0.1))

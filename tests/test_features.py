@@ -15,6 +15,7 @@ from pairloom.features import (
     Cauchy,
     Gaussian,
     Identity,
+    Landmarks,
     Laplace,
     Matern32,
     Matern52,
@@ -38,6 +39,7 @@ MAPS = {
     "matern52": lambda scale: RandomFourier(64, Matern52(0.1), scale=scale),
     "orthogonal": lambda scale: OrthogonalFourier(64, Gaussian("median"), scale=scale),
     "nystroem": lambda scale: Nystroem(32, Gaussian("median"), scale=scale),
+    "landmarks": lambda scale: Landmarks(32, Matern32("median"), scale=scale),
     "nystroem-laplace": lambda scale: Nystroem(32, Laplace("median"), rank=20, scale=scale),
     "whitened": lambda scale: Whitened(RandomFourier(64, Gaussian("median"), scale=scale), 8),
     "whitened-nystroem": lambda scale: Whitened(Nystroem(32, Matern32("median"), scale=scale), 8),
@@ -234,7 +236,9 @@ def test_sparse_rows_are_mapped_as_dense_rows(rows, kind, scale, container):
 
 
 @pytest.mark.parametrize("scale", SCALINGS)
-@pytest.mark.parametrize("kind", ["gaussian", "orthogonal", "nystroem", "nystroem-laplace", "whitened", "identity"])
+@pytest.mark.parametrize(
+    "kind", ["gaussian", "orthogonal", "nystroem", "nystroem-laplace", "landmarks", "whitened", "identity"]
+)
 def test_sparse_rows_in_float32(rows, kind, scale):
     features = MAPS[kind](scale)
     state = fixed(features, rows, dtype=np.float32)

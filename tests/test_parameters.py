@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from pairloom import AUCClassifier, Gaussian, Learner, PairwiseRanker, RandomFourier, StabilityWarning, Stream
-from pairloom.race import Budget, Descent, Exact, Portfolio
+from pairloom.race import Budget, Descent, Exact, Portfolio, Steps
 from pairloom.systems import FPOGD, KOIL, OGD, OPERA, SOLAM, SPAM, AdaDSG, AllPairs
 from tests.conftest import make_stream
 from tests.generic import assert_same, forms, make
@@ -74,12 +74,14 @@ def test_a_race_with_widths_for_other_columns_keeps_the_old_model():
         lambda: Portfolio(descent=Descent(max_strata=0)),
         lambda: Portfolio(descent=Descent(penalties=(-1.0,))),
         lambda: Portfolio(exact=Exact(alphas=(-1.0,))),
-        lambda: Portfolio(n_components=0),
-        lambda: Portfolio(widths=("a",)),
-        lambda: Portfolio(scales=("banana",)),
-        lambda: Portfolio(n_landmarks=(64, "x")),
+        lambda: Portfolio(steps=Steps(etas=(-0.1,))),
+        lambda: Portfolio(n_landmarks=0),
+        lambda: Portfolio(large_landmarks="x"),
+        lambda: Portfolio(kernels=(("wide", "a"),)),
+        lambda: Portfolio(kernels=(("banana", 1.0),)),
+        lambda: Portfolio(scale="banana"),
         lambda: Portfolio(gamma="banana"),
-        lambda: Portfolio(far_widths=(-1.0,)),
+        lambda: Portfolio(forests=("banana",)),
         lambda: Budget(bytes=0),
     ],
 )

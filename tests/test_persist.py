@@ -15,11 +15,11 @@ from scipy.sparse import csr_array
 
 import pairloom
 from pairloom import (
-    AUCClassifier,
     Constant,
     Gaussian,
     Growing,
     Identity,
+    Landmarks,
     Latest,
     Learner,
     ModelFileError,
@@ -48,7 +48,7 @@ from pairloom.models.rule import Rule
 from pairloom.persist.layout import LAYOUT
 from pairloom.persist.parts import own_parts
 from pairloom.persist.scopes import KINDS
-from pairloom.race import Budget, OneMap, Race
+from pairloom.race import OneMap, Race
 from pairloom.systems import FPOGD, OPERA
 from tests.conftest import make_stream
 from tests.generic import forms, make
@@ -116,13 +116,6 @@ def test_so_does_one_of_three_classes_and_csr_rows(form, path):
     assert_goes_on(model, csr_array(X), y, 300, path, classes=["low", "middle", "high"])
 
 
-@pytest.mark.parametrize("at", [10, 1024, 1100, 9000, pytest.param(16_500, marks=pytest.mark.soak)])
-def test_a_race_goes_on_at_every_stage(at, path):
-    """With none but scouts; right after the finalists joined; in an open block; narrowed; settled."""
-    X, y = make_stream("random", at + 150, 3)
-    assert_goes_on(AUCClassifier(portfolio=SMALL, budget=Budget(2**24), random_state=0), X, y, at, path)
-
-
 MEMORIES = [
     Strata(max_strata=3, allocation="neyman", slots=7, representative="reservoir"),
     Strata(max_strata=3, allocation="neyman", slots=7, by="joint", normalization="history"),
@@ -141,7 +134,7 @@ def test_a_bare_stream_goes_on_with_every_memory(memory, csr, path):
 
 MAPS = [
     Growing(64, Gaussian("median"), block=16), OrthogonalFourier(16, Gaussian((1.0, 2.0, 0.5)), scale="minmax"),
-    Nystroem(16, rank=8), Whitened(Whitened(Nystroem(16), 4), 3), Whitened(Identity(scale="wide"), 2),
+    Nystroem(16, rank=8), Landmarks(16), Whitened(Whitened(Nystroem(16), 4), 3), Whitened(Identity(scale="wide"), 2),
 ]  # fmt: skip
 
 

@@ -85,7 +85,7 @@ MODELS = {
     "basis": lambda: (SparseKernelAUC(max_support=5, random_state=0), X, 100),
     "grid": lambda: (FPOGD(n_components=8, eps=0.5, random_state=0).grid(etas=[0.1, 0.2]), X, 300),
     "race": lambda: (AUCClassifier(portfolio=SMALL, budget=Budget(2**24), random_state=0), X, 1100),
-    "scouts": lambda: (AUCClassifier(portfolio=SMALL, budget=Budget(2**24), random_state=0), X, 30),
+    "catching up": lambda: (AUCClassifier(portfolio=SMALL, budget=Budget(2**24), random_state=0), X, 170),
 }  # fmt: skip
 FEW = ("fpogd", "kept csr", "seats", "race")
 
@@ -221,9 +221,10 @@ def test_nothing_is_made_that_the_file_has_no_room_for(claim, valid):
 
 @pytest.mark.parametrize("size", [HUGE, 10**4])
 def test_a_race_of_too_many_candidates_is_refused(size, valid):
-    path, header, arrays, *_ = valid("scouts")
+    path, header, arrays, *_ = valid("catching up")
     header = json.loads(json.dumps(header))
-    header["model"]["portfolio"].update(widths={"tuple": [1.0 + i for i in range(min(size, 10**5))]}, n_components=size)
+    kernels = [{"tuple": ["wide", 1.0 + i]} for i in range(min(size, 10**5))]
+    header["model"]["portfolio"].update(kernels={"tuple": kernels}, n_landmarks=size)
     assert load_or_refuse(path.with_suffix(".huge"), sign(header, arrays)) is None
 
 

@@ -111,7 +111,8 @@ def test_what_took_over_is_the_model_that_began_with_those_rows(kind, stage, row
 def test_what_comes_has_taken_in_its_part_of_the_rows_before(rows):
     X, y, weight = rows
     stream, seen = Stream(race()), {}
-    for start, end in pairwise((0, 127, 128, 159, 160, 191, 192, 512, 544, 640, 767, 768, 2048, 2080, 3000, 4095, 4096)):
+    cuts = (0, 127, 128, 159, 160, 191, 192, 512, 544, 640, 767, 768, 2048, 2080, 3000, 4095, 4096)
+    for start, end in pairwise(cuts):
         stream.partial_fit(X[start:end], y[start:end], weight[start:end])
         seen[end] = {one.stream.t for one in stream.learned.coming}
     assert seen == {

@@ -73,7 +73,8 @@ def test_few_positives_are_no_worse_than_the_linear_model_alone():
     y[:n] = -1
     y[np.argsort(score[:n])[-32:]] = 1
     assert (y[:n] > 0).sum() == 32
-    both = [Stream(race(portfolio=p)).partial_fit(X[:n], y[:n]) for p in (SMALL, replace(SMALL, forests=(), kernels=()))]
+    alone = replace(SMALL, forests=(), kernels=())
+    both = [Stream(race(portfolio=portfolio)).partial_fit(X[:n], y[:n]) for portfolio in (SMALL, alone)]
     mixed, linear = (roc_auc_score(y[n:], stream.score(X[n:])) for stream in both)
     assert [one.name for one in both[1].learned.entrants] == ["linear"]
     assert mixed > linear - 0.02

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
-from pairloom.race import Exact, Portfolio
+from pairloom.race import Exact, Portfolio, Steps
 
 PAGE = Path(__file__).parent.parent / "docs" / "race.md"
 
 
 def lines():
-    portfolio = Portfolio()
-    for candidate in [*portfolio.scouts(20), *portfolio.finalists("wide", 1.0)]:
+    for candidate in Portfolio().candidates(20):
         head = candidate.head
-        learner = "exact" if isinstance(head, Exact) else f"gradient, {head.representative}"
+        learner = "exact" if isinstance(head, Exact) else "steps" if isinstance(head, Steps) else "gradient"
+        learner += f", {head.n_models} models"
         yield (
             f"| {candidate.name} | {candidate.features.n_outputs(20):,} | {learner} | "
             f"{candidate.microseconds(20):.1f} | {candidate.nbytes(20, 2) / 1e6:.1f} |"

@@ -81,7 +81,7 @@ def test_so_does_one_of_three_classes_and_csr_rows(form):
 
 @pytest.mark.parametrize("at", [300, 16_500])
 def test_a_race_goes_on_from_its_flat_state(at):
-    """Between two replays, and settled; test_persist.py has the stages between them, through a file."""
+    """Between two refits, and after candidates may leave; test_race_files.py has the stages between, as files."""
     X, y = make_stream("random", at + 150, 3)
     assert_goes_on(AUCClassifier(portfolio=SMALL, budget=Budget(2**24), random_state=0), X, y, at)
 

@@ -17,6 +17,7 @@ from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.features import (
     Gaussian,
     Identity,
+    Landmarks,
     Laplace,
     Matern32,
     Nystroem,
@@ -30,6 +31,7 @@ MAPS = {
     "identity": Identity(),
     "identity-standard": Identity(scale="standard"),
     "fourier": RandomFourier(10, Laplace("median"), scale="minmax"),
+    "landmarks": Landmarks(25, Gaussian("median"), scale="standard"),
     "nystroem": Nystroem(30, Gaussian("median"), rank=7, scale="standard"),
     "whitened": Whitened(RandomFourier(10, Gaussian("median")), 4),
     "whitened-identity": Whitened(Identity(scale="standard"), 2),

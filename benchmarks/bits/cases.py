@@ -64,7 +64,7 @@ RACES = [
     Setting(300),
     Setting(300, "csr", "chunks", weighted=True, classes=3),
     Setting(60, cut="rows", weighted=True),
-    Setting(2300, "float32", "chunks"),
+    Setting(4300, "float32", "chunks"),
 ]
 PARTS = [
     Setting(700, "float32", "chunks", weighted=True),
