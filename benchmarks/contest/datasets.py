@@ -1,8 +1,8 @@
-"""The data sets: shuffled rows as in the files, and the usual scaling of their columns."""
+"""The data sets: shuffled rows as in the files, and the usual scaling of their columns. They come in three groups."""
 
 import lzma
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,16 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_svmlight_file
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from contest.keel import half, read_keel
+
 
 @dataclass(frozen=True)
 class Data:
-    """A binary task. Labels above ``cut`` are positive; ``unit`` is the largest grey value of pixels."""
+    """A binary task. Labels above ``cut`` are positive; ``unit`` is the largest grey value of pixels.
+
+    ``group``: "sets" for all rows of LIBSVM files, "keel" for a set of KEEL, "halves" for the half of the shuffled rows
+    of LIBSVM files that no rule was chosen on.
+    """
 
     name: str
     title: str
@@ -23,17 +29,25 @@ class Data:
     files: tuple[str, ...] = ()
     cut: float = 0.0
     unit: float | None = None
+    group: str = "sets"
 
     def read(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of all files and their labels, shuffled."""
+        """Rows and their labels, shuffled; of a half those that remain, in the same order."""
+        X, y = self._in_order()
+        order = np.random.default_rng(0).permutation(len(y))
+        if self.group == "halves":
+            order = order[half(len(y), to_choose=False)]
+        return X[order], (y > self.cut)[order].astype(int)
+
+    def _in_order(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.group == "keel":
+            return read_keel(self.name)
         if not self.files:
             X, y = load_breast_cancer(return_X_y=True)
-        else:
-            folder = Path(os.environ["PAIRLOOM_DATA"])
-            parts = [self._part(folder / file) for file in self.files]
-            X, y = np.vstack([rows for rows, _ in parts]), np.concatenate([labels for _, labels in parts])
-        order = np.random.default_rng(0).permutation(len(y))
-        return X[order], (y > self.cut)[order].astype(int)
+            return X, y
+        folder = Path(os.environ["PAIRLOOM_DATA"])
+        parts = [self._part(folder / file) for file in self.files]
+        return np.vstack([rows for rows, _ in parts]), np.concatenate([labels for _, labels in parts])
 
     def _part(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
         with lzma.open(path) as stream:
@@ -54,4 +68,24 @@ DATASETS = (
     Data("mnist", "mnist, 0-4 against 5-9", 60_000, 784, ("mnist.train.xz",), cut=4.5, unit=255.0),
     Data("covtype", "covtype", 581_012, 54, ("covtype.binary.xz",), cut=1.5),
 )
+KEEL = tuple(
+    Data(name, name, n_rows, n_features, group="keel")
+    for name, n_rows, n_features in (
+        ("abalone9-18", 731, 10),
+        ("crx", 653, 46),
+        ("flare-F", 1_066, 19),
+        ("mushroom", 5_644, 98),
+        ("segment0", 2_308, 19),
+        ("titanic", 2_201, 3),
+        ("winequality-red-4", 1_599, 11),
+    )
+)
+"""Those of KEEL that are reported; their columns are counted after text has become one-hot."""
+
+HALVES = tuple(
+    replace(one, name=f"{one.name}-half", title=f"{one.title}, unseen half", n_rows=-(-one.n_rows // 2), group="halves")
+    for one in DATASETS
+    if one.n_rows > 5_000
+)
+GROUPS = {"sets": DATASETS, "keel": KEEL, "halves": HALVES}
 TOY = (Data("toy", "breast cancer", 569, 30, cut=0.5),)
