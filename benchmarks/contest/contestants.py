@@ -1,31 +1,31 @@
 """Who takes part: pairloom, and what people use today. Each makes a fresh model for a data set and settings."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
-import numpy as np
-from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from contest.datasets import Data
+from contest.datasets import GROUPS, Data
+from contest.models import MedianWidth, RowByRow, SamplerSGD
 from pairloom import AUCClassifier
 from pairloom.features import Gaussian, OrthogonalFourier
-from pairloom.features.kernels import median_squared_distance
 from pairloom.systems import FPOGD, ExactAUC
 
 Settings = dict[str, Any]
 
 WIDTHS = [2.0**k for k in range(-2, 6)]
 """gamma in units of 1 / median squared distance."""
-BATCH = 512
-AHEAD = 1024
-"""Rows that the median distance is taken of, as in pairloom."""
+EVERYWHERE = tuple(GROUPS)
+FOREST_ROWS = 20_000
+"""That river's forests learn at most, so that a fold takes about two minutes."""
 
 
 def grid(**values: list[Any]) -> tuple[Settings, ...]:
@@ -35,17 +35,20 @@ def grid(**values: list[Any]) -> tuple[Settings, ...]:
 
 @dataclass(frozen=True)
 class Size:
-    """What the toy run makes smaller."""
+    """What the toy run makes smaller; ``first_rows`` is what remains to those that do not learn all rows."""
 
     n_components: int = 1024
     n_trees: int = 500
+    n_bagged: int = 100
+    first_rows: int | None = None
 
 
 @dataclass(frozen=True)
 class Contestant:
     """``make`` builds an unfitted model; ``grid`` is what is tuned; ``max_rows``: the largest set it takes part in.
 
-    ``passes``: "one" if it learns rows in order, each once; "batch" if it needs them all.
+    ``passes``: "one" if it learns rows in order, each once; "batch" if it needs them all. ``groups``: of data sets.
+    ``first_rows``: how many training rows it learns at most, if not all; ``fewer``: on which sets still fewer.
     """
 
     name: str
@@ -57,73 +60,23 @@ class Contestant:
     grid: tuple[Settings, ...] = ({},)
     max_rows: int | None = None
     slow: bool = False
+    groups: tuple[str, ...] = ("sets",)
+    first_rows: int | None = None
+    fewer: Mapping[str, int] = field(default_factory=dict)
+
+    def takes(self, data: Data) -> bool:
+        return data.group in self.groups and data.n_rows <= (self.max_rows or data.n_rows)
+
+    def n_first(self, data: Data, size: Size) -> int | None:
+        """Training rows that it learns at most on this set; None is all."""
+        own = self.fewer.get(data.name, self.first_rows)
+        return own if own is None or size.first_rows is None else min(own, size.first_rows)
 
     @property
     def absent(self) -> str:
         """Why it cannot take part here; empty if it can."""
         module = {"scikit-learn": "sklearn"}.get(self.package, self.package)
         return "" if find_spec(module) else f"{self.package} is not installed: pip install -e '.[bench]'"
-
-
-class MedianWidth:
-    """What learns from Gaussian features of width ``c`` over the median squared distance of the first scaled rows.
-
-    ``build(gamma=...)`` makes it, ``scaler`` is fitted to all rows.
-    """
-
-    def __init__(self, scaler: Any, build: Callable[..., Any], c: float) -> None:
-        self.scaler = scaler
-        self.build = build
-        self.c = c
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> "MedianWidth":
-        X = self.scaler.fit_transform(X)
-        self.model = self.build(gamma=self.c / median_squared_distance(X[:AHEAD])).fit(X, y)
-        return self
-
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray(self.model.decision_function(self.scaler.transform(X)))
-
-
-class SamplerSGD:
-    """RBFSampler + SGDClassifier, one pass in batches, averaged weights."""
-
-    def __init__(self, gamma: float, n_components: int, **settings: Any) -> None:
-        self.sampler = RBFSampler(gamma=gamma, n_components=n_components, random_state=0)
-        self.sgd = SGDClassifier(average=True, random_state=0, **settings)
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> "SamplerSGD":
-        self.sampler.fit(X[:1])  # it looks at the number of columns only
-        for start in range(0, len(y), BATCH):
-            rows = slice(start, start + BATCH)
-            self.sgd.partial_fit(self.sampler.transform(X[rows]), y[rows], classes=[0, 1])
-        return self
-
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        parts = [X[start : start + BATCH] for start in range(0, len(X), BATCH)]
-        return np.concatenate([self.sgd.decision_function(self.sampler.transform(part)) for part in parts])
-
-
-class RiverLogistic:
-    """river's logistic regression, row by row; its StandardScaler learns along the stream, pixels are divided."""
-
-    def __init__(self, data: Data) -> None:
-        from river.linear_model import LogisticRegression as Logistic
-        from river.preprocessing import StandardScaler
-
-        self.unit = data.unit or 1.0
-        self.model = StandardScaler() | Logistic() if data.unit is None else Logistic()
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> "RiverLogistic":
-        for row, label in zip(X, y, strict=True):
-            self.model.learn_one(self._named(row), bool(label))
-        return self
-
-    def decision_function(self, X: np.ndarray) -> np.ndarray:
-        return np.array([self.model.predict_proba_one(self._named(row)).get(True, 0.5) for row in X])
-
-    def _named(self, row: np.ndarray) -> dict[int, float]:
-        return dict(enumerate((row / self.unit).tolist()))
 
 
 def auc_classifier(data: Data, size: Size, settings: Settings) -> Any:
@@ -145,7 +98,22 @@ def sgd_tuned(data: Data, size: Size, settings: Settings) -> Any:
 
 
 def river_logistic(data: Data, size: Size, settings: Settings) -> Any:
-    return RiverLogistic(data)
+    from river.linear_model import LogisticRegression as Logistic
+    from river.preprocessing import StandardScaler as Running
+
+    return RowByRow(Running() | Logistic()) if data.unit is None else RowByRow(Logistic(), data.unit)
+
+
+def arf(data: Data, size: Size, settings: Settings) -> Any:
+    from river.forest import ARFClassifier
+
+    return RowByRow(ARFClassifier(seed=0))
+
+
+def amf(data: Data, size: Size, settings: Settings) -> Any:
+    from river.forest import AMFClassifier
+
+    return RowByRow(AMFClassifier(seed=0))
 
 
 def exact_auc(data: Data, size: Size, settings: Settings) -> Any:
@@ -153,14 +121,28 @@ def exact_auc(data: Data, size: Size, settings: Settings) -> Any:
     return make_pipeline(data.scaler(), ExactAUC(features=features, random_state=0))
 
 
+def exact_auc_linear(data: Data, size: Size, settings: Settings) -> Any:
+    return make_pipeline(StandardScaler(), ExactAUC())
+
+
 def logistic(data: Data, size: Size, settings: Settings) -> Any:
     return make_pipeline(data.scaler(), LogisticRegression(max_iter=1000))
 
 
-def lightgbm(data: Data, size: Size, settings: Settings) -> Any:
+def lightgbm(n_leaves: int, data: Data, size: Size, settings: Settings) -> Any:
     from lightgbm import LGBMClassifier
 
-    return LGBMClassifier(n_estimators=size.n_trees, learning_rate=0.1, n_jobs=1, random_state=0, verbose=-1)
+    return LGBMClassifier(
+        n_estimators=size.n_trees, num_leaves=n_leaves, learning_rate=0.1, n_jobs=1, random_state=0, verbose=-1
+    )
+
+
+def hist_gradient_boosting(data: Data, size: Size, settings: Settings) -> Any:
+    return HistGradientBoostingClassifier(max_iter=size.n_trees, early_stopping=False, random_state=0)
+
+
+def extra_trees(data: Data, size: Size, settings: Settings) -> Any:
+    return ExtraTreesClassifier(size.n_bagged, random_state=0)
 
 
 def svc(data: Data, size: Size, settings: Settings) -> Any:
@@ -168,7 +150,9 @@ def svc(data: Data, size: Size, settings: Settings) -> Any:
 
 
 CONTESTANTS = (
-    Contestant("AUCClassifier", "AUCClassifier", "pairloom", "one", "defaults, raw rows", auc_classifier),
+    Contestant(
+        "AUCClassifier", "AUCClassifier", "pairloom", "one", "defaults, raw rows", auc_classifier, groups=EVERYWHERE
+    ),
     Contestant("FPOGD", "FPOGD, paper", "pairloom", "one", "the paper's defaults", fpogd),
     Contestant(
         "FPOGD-tuned", "FPOGD, tuned", "pairloom", "one", "D = 1024, average=\"poly\"; width and step tuned",
@@ -176,13 +160,44 @@ CONTESTANTS = (
     ),
     Contestant("ExactAUC", "ExactAUC", "pairloom", "one", "OrthogonalFourier(1024), median width", exact_auc),
     Contestant(
+        "ExactAUC-linear", "ExactAUC, linear", "pairloom", "one", "defaults: the columns themselves, alpha = 1e-4",
+        exact_auc_linear, groups=EVERYWHERE,
+    ),
+    Contestant(
         "SGD-tuned", "RBFSampler + SGD, tuned", "scikit-learn", "one",
         "RBFSampler(1024), SGDClassifier(average=True), batches of 512; width, alpha and loss (log, hinge) tuned",
         sgd_tuned, grid(c=WIDTHS, alpha=[1e-6, 1e-5, 1e-4], loss=["log_loss", "hinge"]),
     ),
     Contestant("river", "river logistic", "river", "one", "LogisticRegression defaults, learn_one", river_logistic),
-    Contestant("logistic", "logistic", "scikit-learn", "batch", "LogisticRegression(max_iter=1000)", logistic),
-    Contestant("LightGBM", "LightGBM", "lightgbm", "batch", "500 trees, learning rate 0.1, raw rows", lightgbm),
+    Contestant(
+        "ARF", "river ARF", "river", "one", "ARFClassifier defaults (10 trees), raw rows, the first 20,000 at most",
+        arf, slow=True, first_rows=FOREST_ROWS,
+    ),
+    Contestant(
+        "AMF", "river AMF", "river", "one",
+        "AMFClassifier defaults (10 trees), raw rows, the first 20,000 at most, 4,000 on mnist",
+        amf, slow=True, first_rows=FOREST_ROWS, fewer={"mnist": 4_000},
+    ),
+    Contestant(
+        "logistic", "logistic", "scikit-learn", "batch", "LogisticRegression(max_iter=1000)", logistic,
+        groups=EVERYWHERE,
+    ),
+    Contestant(
+        "LightGBM", "LightGBM 31", "lightgbm", "batch", "500 trees of 31 leaves, learning rate 0.1, raw rows",
+        partial(lightgbm, 31), groups=EVERYWHERE,
+    ),
+    Contestant(
+        "LightGBM-255", "LightGBM 255", "lightgbm", "batch", "500 trees of 255 leaves, learning rate 0.1, raw rows",
+        partial(lightgbm, 255), groups=EVERYWHERE,
+    ),
+    Contestant(
+        "HistGradientBoosting", "HistGradientBoosting", "scikit-learn", "batch",
+        "defaults, max_iter=500, no early stopping, raw rows", hist_gradient_boosting, groups=EVERYWHERE,
+    ),
+    Contestant(
+        "ExtraTrees", "ExtraTrees", "scikit-learn", "batch", "100 trees of full depth, raw rows", extra_trees,
+        groups=EVERYWHERE,
+    ),
     Contestant(
         "SVC", "SVC", "scikit-learn", "batch", "RBF, gamma=\"scale\", C = 10; sets of at most 50,000 rows",
         svc, max_rows=50_000, slow=True,
