@@ -15,7 +15,9 @@ FOLDS = 5
 class Record:
     """One fit. ``seconds`` are processor time of fit, ``wall`` what the clock said, ``size`` the pickled model's bytes.
 
-    ``tuning`` is the processor time of the grid, in the record of the fold it ran before (0 in the others).
+    ``tuning`` is the processor time of the grid, in the record of the fold it ran before (0 in the others). ``peak``:
+    how many bytes the process had grown by, at most, when ``fit`` was done; old records have none. ``capped``: it
+    learned ``rows`` rows because more would have taken too long.
     """
 
     data: str
@@ -30,6 +32,8 @@ class Record:
     tuning: float
     package: str
     machine: str
+    peak: int | None = None
+    capped: bool = False
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -77,16 +81,22 @@ class Summary:
     seconds: float
     micros: float
     size: int
+    peak: int | None
     tuning: float
     settings: dict[str, Any]
+    rows: int
+    capped: bool
 
 
 def summary(records: Records, data: str, contestant: str) -> Summary | None:
-    """Means over the folds that are there, and the standard error of the AUC (NaN for one fold); None if none is."""
+    """Means over the folds that are there, the standard error of the AUC (NaN for one fold) and the highest peak; None
+    if no fold is.
+    """
     own = [record for record in records.all.values() if (record.data, record.contestant) == (data, contestant)]
     if not own:
         return None
     aucs = [record.auc for record in own]
+    peaks = [record.peak for record in own if record.peak is not None]
     return Summary(
         folds=len(own),
         auc=float(np.mean(aucs)),
@@ -94,6 +104,9 @@ def summary(records: Records, data: str, contestant: str) -> Summary | None:
         seconds=float(np.mean([record.seconds for record in own])),
         micros=float(np.mean([1e6 * record.seconds / record.rows for record in own])),
         size=int(np.mean([record.size for record in own])),
+        peak=max(peaks) if peaks else None,
         tuning=sum(record.tuning for record in own),
         settings=own[0].settings,
+        rows=own[0].rows,
+        capped=any(record.capped for record in own),
     )

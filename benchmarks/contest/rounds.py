@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
+from contest.apart import Peak, apart
 from contest.contestants import Contestant, Settings, Size
 from contest.datasets import Data
 from contest.records import Record, Records
@@ -22,6 +23,8 @@ from pairloom import StabilityWarning
 
 TUNING_ROWS = 20_000
 """Of the sets above 50,000 rows."""
+WARM_ROWS = {True: 2_000, False: 500}
+"""Pairloom compiles some of its code when a stream has seen more than a thousand rows."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +37,18 @@ class Job:
 
 
 def jobs(data: list[Data], contestants: list[Contestant], records: Records, n_folds: int) -> list[Job]:
-    """What is missing from the records, slow contestants last."""
+    """What is missing from the records: small sets first, slow contestants last."""
     found = []
     for contestant in contestants:
         for one in data:
             missing = tuple(k for k in range(n_folds) if (one.name, contestant.name, k) not in records.all)
-            if missing and one.n_rows <= (contestant.max_rows or one.n_rows):
+            if missing and contestant.takes(one):
                 found.append(Job(one, contestant, missing))
-    return sorted(found, key=lambda job: (job.contestant.slow, data.index(job.data)))
+    return sorted(found, key=lambda job: (job.contestant.slow, job.data.n_rows))
 
 
 class Contest:
-    """Runs jobs; keeps the last data set in memory."""
+    """Runs jobs, each fit in a process of its own; keeps the last data set in memory."""
 
     def __init__(self, records: Records, size: Size, n_folds: int, n_settings: int | None = None) -> None:
         self.records = records
@@ -60,16 +63,19 @@ class Contest:
             warnings.simplefilter("ignore", StabilityWarning)  # grids hold steps that are too long, on purpose
             warnings.simplefilter("ignore", ConvergenceWarning)
             self._load(job.data)
-            if job.contestant.package == "pairloom":  # loads the compiled code; the first fold shall not pay for it
-                rows = self._splits[0][0][:2000]
-                self._make(job, job.contestant.grid[0]).fit(self._X[rows], self._y[rows])
             settings, tuning = self.records.settings(job.data.name, job.contestant.name), 0.0
             if settings is None:
-                settings, tuning = self._tune(job)
+                settings, tuning = apart(self._tune, job)
             for fold in job.folds:
-                self.records.add(self._fold(job, fold, settings, tuning))
+                self.records.add(apart(self._fold, job, fold, settings, tuning))
                 tuning = 0.0
                 yield
+
+    def _warm(self, job: Job) -> None:
+        """A small fit loads packages and compiled code: neither the clock nor the peak shall count those."""
+        rows = self._splits[0][0][: job.contestant.n_first(job.data, self.size)]
+        rows = rows[: WARM_ROWS[job.contestant.package == "pairloom"]]
+        self._make(job, job.contestant.grid[0]).fit(self._X[rows], self._y[rows])
 
     def _load(self, data: Data) -> None:
         if self._name != data.name:
@@ -88,6 +94,7 @@ class Contest:
         train = self._splits[0][0]
         if job.data.n_rows > 50_000:
             train = train[:TUNING_ROWS]
+        self._warm(job)
         cut = len(train) * 4 // 5
         (X, y), (X_held, y_held) = [(self._X[rows], self._y[rows]) for rows in (train[:cut], train[cut:])]
         began = process_time()
@@ -95,12 +102,14 @@ class Contest:
         return best, process_time() - began
 
     def _fold(self, job: Job, fold: int, settings: Settings, tuning: float) -> Record:
-        train, test = self._splits[fold]
+        all_rows, test = self._splits[fold]
+        train = all_rows[: job.contestant.n_first(job.data, self.size)]
+        self._warm(job)
         X, y, model = self._X[train], self._y[train], self._make(job, settings)
-        began, clock = process_time(), perf_counter()
+        before, began, clock = Peak(), process_time(), perf_counter()
         model.fit(X, y)
         scores(model, X[:1])  # some solve for their weights when they are first asked
-        seconds, wall = process_time() - began, perf_counter() - clock
+        seconds, wall, peak = process_time() - began, perf_counter() - clock, before.bytes()
         return Record(
             data=job.data.name,
             contestant=job.contestant.name,
@@ -109,11 +118,13 @@ class Contest:
             auc=auc(model, self._X[test], self._y[test]),
             seconds=seconds,
             wall=wall,
-            size=len(pickle.dumps(model)),
+            size=pickled_bytes(model),
             settings=settings,
             tuning=tuning,
             package=f"{job.contestant.package} {version(job.contestant.package)}",
             machine=machine(),
+            peak=peak,
+            capped=len(train) < len(all_rows),
         )
 
 
@@ -126,6 +137,24 @@ def scores(model: Any, X: np.ndarray) -> np.ndarray:
 
 def auc(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return float(roc_auc_score(y, scores(model, X)))
+
+
+def pickled_bytes(model: Any) -> int:
+    """Of the fitted model, without a second copy of it in memory."""
+    count = Counter()
+    pickle.Pickler(count).dump(model)
+    return count.n_bytes
+
+
+class Counter:
+    """A file that only counts."""
+
+    n_bytes = 0
+
+    def write(self, part: Any) -> int:
+        size = memoryview(part).nbytes
+        self.n_bytes += size
+        return size
 
 
 def machine() -> str:
