@@ -1,6 +1,7 @@
 """AUC, time and size on real data: AUCClassifier, FPOGD, and what people use today, by five-fold cross-validation.
 
-PAIRLOOM_DATA=folder python benchmarks/accuracy.py [--data NAME ...] [--only NAME ...] [--again NAME ...]
+PAIRLOOM_DATA=folder python benchmarks/accuracy.py [--group sets|keel|halves ...] [--data NAME ...]
+    [--only NAME ...] [--without NAME ...] [--again NAME ...]
 
 Learns what is missing from the results (docs/accuracy.json), adds it fold by fold, and prints the table: stop it at
 any time, and start it again. ``--figure`` and ``--markdown`` learn nothing and write docs/accuracy.png and
@@ -19,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from threadpoolctl import threadpool_limits
 
 from contest.contestants import CONTESTANTS, Contestant, Size
-from contest.datasets import DATASETS, TOY, Data
+from contest.datasets import DATASETS, GROUPS, TOY, Data
 from contest.figure import draw
 from contest.records import FOLDS, Records
 from contest.report import markdown, table
@@ -42,32 +43,41 @@ def run(contest: Contest, todo: list[Job], console: Console) -> None:
         TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(),
         TimeRemainingColumn(),
     )  # fmt: skip
-    with threadpool_limits(1), Progress(*columns, console=console) as progress:
+    # No thread that draws: each fit is forked from this process.
+    with threadpool_limits(1), Progress(*columns, console=console, auto_refresh=False) as progress:
         bar = progress.add_task("rows", total=sum(job.data.n_rows * len(job.folds) for job in todo))
         for job in todo:
-            progress.update(bar, description=f"{job.data.name}, {job.contestant.title}")
+            progress.update(bar, description=f"{job.data.name}, {job.contestant.title}", refresh=True)
             for _ in contest.run(job):
-                progress.advance(bar, job.data.n_rows)
+                progress.update(bar, advance=job.data.n_rows, refresh=True)
 
 
 def toy() -> None:
     """Everything once, on breast cancer, in a folder that goes away."""
     with TemporaryDirectory() as folder:
         records, console = Records(Path(folder) / "accuracy.json"), Console(stderr=True)
-        contest = Contest(records, Size(n_components=64, n_trees=20), n_folds=2, n_settings=2)
+        size = Size(n_components=64, n_trees=20, n_bagged=10, first_rows=100)
+        contest = Contest(records, size, n_folds=2, n_settings=2)
         contestants = present(list(CONTESTANTS), console)
         run(contest, jobs(list(TOY), contestants, records, n_folds=2), console)
         draw(records, TOY, Path(folder) / "accuracy.png")
-        (Path(folder) / "accuracy.md").write_text(markdown(records, TOY))
+        (Path(folder) / "accuracy.md").write_text(markdown(records, {"sets": TOY}))
         Console(width=140).print(table(records, TOY))
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [contestant.name for contestant in CONTESTANTS]
-    parser.add_argument("--data", nargs="+", choices=[one.name for one in DATASETS], help="these sets only")
-    parser.add_argument("--only", nargs="+", choices=names, help="these contestants only")
-    parser.add_argument("--again", nargs="+", choices=names, default=[], help="forget what these did, and repeat it")
+
+    def several(flag: str, choices: list[str], default: list[str], help: str) -> None:
+        parser.add_argument(flag, nargs="+", choices=choices, default=default, metavar="NAME", help=help)
+
+    sets = [one.name for group in GROUPS.values() for one in group]
+    several("--group", list(GROUPS), list(GROUPS), "groups of sets: sets, keel, halves; default: all")
+    several("--data", sets, sets, "these sets only")
+    several("--only", names, names, "these contestants only")
+    several("--without", names, [], "not these contestants")
+    several("--again", names, [], "forget what these did, and repeat it")
     parser.add_argument("--results", type=Path, default=DOCS / "accuracy.json", help="the file that grows")
     parser.add_argument("--figure", action="store_true", help="draw docs/accuracy.png from the results")
     parser.add_argument("--markdown", action="store_true", help="write docs/accuracy.md from the results")
@@ -77,14 +87,14 @@ def arguments() -> argparse.Namespace:
 
 def learn(options: argparse.Namespace, records: Records, data: list[Data]) -> None:
     console = Console(stderr=True)
-    chosen = [c for c in CONTESTANTS if not options.only or c.name in options.only or c.name in options.again]
-    able = present(chosen, console)
+    chosen = {*options.only, *options.again} - {*options.without}
+    able = present([contestant for contestant in CONTESTANTS if contestant.name in chosen], console)
     for contestant in able:
         if contestant.name in options.again:
             records.forget(contestant.name, {one.name for one in data})
     todo = jobs(data, able, records, FOLDS)
     if todo and "PAIRLOOM_DATA" not in os.environ:
-        sys.exit("set PAIRLOOM_DATA to the folder with the LIBSVM files (a9a.xz, ijcnn1.train.xz, usps.train.xz, ...)")
+        sys.exit("set PAIRLOOM_DATA to the folder with the LIBSVM files (a9a.xz, usps.train.xz, ...) and keel/*.csv.xz")
     run(Contest(records, Size(), FOLDS), todo, console)
 
 
@@ -93,11 +103,11 @@ def main() -> None:
     if options.toy:
         return toy()
     records = Records(options.results)
-    data = [one for one in DATASETS if not options.data or one.name in options.data]
+    data = [one for name in options.group for one in GROUPS[name] if one.name in options.data]
     if options.figure:
         draw(records, DATASETS, DOCS / "accuracy.png")
     if options.markdown:
-        (DOCS / "accuracy.md").write_text(markdown(records, DATASETS))
+        (DOCS / "accuracy.md").write_text(markdown(records, GROUPS))
     if not options.figure and not options.markdown:
         learn(options, records, data)
         Console(width=160).print(table(records, tuple(data)))

@@ -1,9 +1,12 @@
 """The records as tables: in the terminal, and in Markdown with a word on how they were measured."""
 
+from collections.abc import Mapping
+
 from rich.table import Table
 
 from contest.contestants import CONTESTANTS, Contestant
 from contest.datasets import Data
+from contest.overview import overviews, pipes
 from contest.records import FOLDS, Records, Summary, summary
 
 Line = tuple[Data, Contestant, Summary]
@@ -12,15 +15,24 @@ HOW = """\
 Five-fold cross-validation (stratified, shuffled, seed 0). AUC on the held-out fold: mean and, in brackets, standard
 error over the folds. The rows are shuffled once (seed 0); streaming contestants see them in that order, each row once.
 
-- **Rows.** `AUCClassifier` and LightGBM get the rows as in the files. For the others the columns are standardised on
-  the training fold (river's scaler learns along the stream); pixels (usps, mnist) are scaled to [-1, 1] or [0, 1] only.
+- **Rows.** `AUCClassifier` and all trees get the rows as in the files. For the others the columns are standardised on
+  the training fold (river's scaler learns along the stream); pixels (usps, mnist) are scaled to [-1, 1] or [0, 1] only,
+  except for "ExactAUC, linear". Text (KEEL) is one-hot for all contestants.
+- **Halves.** Rules are chosen on one half of the shuffled rows of a set above 5,000 rows; the other half, in the same
+  order, is a set of its own here.
+- **Fewer rows.** river's forests take milliseconds per row. They learn the first rows of each training fold only, so
+  that a fold takes about two minutes, and are tested on the whole held-out fold. The number of rows is in the tables.
 - **Tuning.** `AUCClassifier` has no setting for any data set. The tuned contestants take the best of a grid ({grids})
   on the last fifth of the first fold's training rows, at most 20,000 rows on mnist and covtype, and keep it for all
   folds. So other folds' test rows took part in their tuning, which flatters them if anything; a grid on 20,000 rows may
   choose wider kernels than all rows would. The seconds of the grid are in a column of their own.
 - **Seconds** are processor time of `fit` and the score of one row, one thread for all, and the mean over folds. The
   machine had other work to do at the time: read them as sizes, not as a race.
-- **Bytes** are those of the fitted model, pickled, not the peak while learning.
+- **Model** bytes are those of the fitted model, pickled.
+- **Peak** bytes are what `fit` takes at its highest, above what was there before, in a forked process of its own: the
+  highest resident memory (VmHWM, set back before `fit`) less that before `fit`, both without the pages of files. A
+  small fit before it loads packages and compiled code, and free memory is given back, so that neither counts. The rows
+  are there before and do not count; copies of them do. The largest of the folds; empty if it was not measured yet.
 """
 
 
@@ -34,23 +46,26 @@ def lines(records: Records, data: tuple[Data, ...]) -> list[Line]:
 def cells(contestant: Contestant, made: Summary) -> list[str]:
     """Of one line, after the data set."""
     return [
-        contestant.title,
+        f"{contestant.title}, first {made.rows:,} rows" if made.capped else contestant.title,
         f"{made.auc:.4f} ({made.error:.4f})",
         f"{made.folds}",
         f"{made.seconds:,.2f}",
         f"{made.micros:,.1f}",
         f"{made.size:,}",
+        "" if made.peak is None else f"{made.peak:,}",
         f"{made.tuning:,.0f}" if len(contestant.grid) > 1 else "",
         ", ".join(f"{key} {value:g}" if isinstance(value, float) else f"{value}"
                   for key, value in made.settings.items()),
     ]  # fmt: skip
 
 
-HEADINGS = ("contestant", "AUC (s.e.)", "folds", "fit, s", "µs per row", "model, bytes", "grid, s", "tuned to")
+HEADINGS = (
+    "contestant", "AUC (s.e.)", "folds", "fit, s", "µs per row", "model, bytes", "peak, bytes", "grid, s", "tuned to",
+)  # fmt: skip
 
 
 def table(records: Records, data: tuple[Data, ...]) -> Table:
-    made = Table(title="AUC over held-out folds", caption="seconds: processor time, one thread; bytes: pickled model")
+    made = Table(title="AUC over held-out folds", caption="seconds: processor time; model: pickled; peak: of fit")
     for heading in ("data", *HEADINGS):
         made.add_column(heading, justify="left" if heading in ("data", "contestant", "tuned to") else "right")
     shown = lines(records, data)
@@ -59,44 +74,26 @@ def table(records: Records, data: tuple[Data, ...]) -> Table:
     return made
 
 
-def markdown(records: Records, data: tuple[Data, ...]) -> str:
-    found = lines(records, data)
+def markdown(records: Records, groups: Mapping[str, tuple[Data, ...]]) -> str:
     grids = "; ".join(
         f"{contestant.title}: {len(contestant.grid)} settings" for contestant in CONTESTANTS if len(contestant.grid) > 1
     )
     versions = sorted({record.package for record in records.all.values()})
     machines = sorted({record.machine for record in records.all.values()})
+    data = tuple(one for group in groups.values() for one in group)
+    settings = [[contestant.title, contestant.passes, contestant.how] for contestant in CONTESTANTS]
     parts = [
         "# AUC on real data\n\n`PAIRLOOM_DATA=folder python benchmarks/accuracy.py` measures what is missing from "
         "`docs/accuracy.json`; `--markdown` and `--figure` write this page and its picture from it.\n",
         "![AUC against time per row](accuracy.png)\n",
-        _overview(found, data),
+        *overviews(records, groups),
         "## How it was measured\n\n" + HOW.format(grids=grids),
-        _contestants(),
+        pipes([["contestant", "passes", "settings"], ["---", "---", "---"], *settings]),
         f"Versions: {', '.join(versions)}.\n\nMachine: {'; '.join(machines)}.\n",
-        _details(found, data),
+        "## Set by set\n",
+        _details(lines(records, data), data),
     ]
     return "\n".join(parts)
-
-
-def _overview(found: list[Line], data: tuple[Data, ...]) -> str:
-    """AUC alone: a column per data set, the best in bold."""
-    shown = [one for one in data if any(line[0] == one for line in found)]
-    made = {(one.name, contestant.name): summary for one, contestant, summary in found}
-    best = {one.name: max(f"{s.auc:.4f}" for d, _, s in found if d == one) for one in shown}
-    rows = [["contestant", "passes", *(one.name for one in shown)], ["---", "---", *("---:" for _ in shown)]]
-    for contestant in CONTESTANTS:
-        values = [made.get((one.name, contestant.name)) for one in shown]
-        if any(values):
-            texts = ["" if value is None else f"{value.auc:.4f}" for value in values]
-            bold = [f"**{text}**" if text == best[one.name] else text for one, text in zip(shown, texts, strict=True)]
-            rows.append([contestant.title, contestant.passes, *bold])
-    return _pipes(rows)
-
-
-def _contestants() -> str:
-    return _pipes([["contestant", "passes", "settings"], ["---", "---", "---"],
-                   *([c.title, c.passes, c.how] for c in CONTESTANTS)])  # fmt: skip
 
 
 def _details(found: list[Line], data: tuple[Data, ...]) -> str:
@@ -106,11 +103,7 @@ def _details(found: list[Line], data: tuple[Data, ...]) -> str:
         if own:
             incomplete = any(made.folds < FOLDS for d, _, made in found if d == one)
             note = " Some folds are still to be measured." if incomplete else ""
-            head = f"## {one.title}\n\n{one.n_rows:,} rows, {one.n_features} columns.{note}\n\n"
+            head = f"### {one.title}\n\n{one.n_rows:,} rows, {one.n_features} columns.{note}\n\n"
             align = ["---", *("---:" for _ in HEADINGS[1:-1]), "---"]
-            parts.append(head + _pipes([list(HEADINGS), align, *own]))
+            parts.append(head + pipes([list(HEADINGS), align, *own]))
     return "\n".join(parts)
-
-
-def _pipes(rows: list[list[str]]) -> str:
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
