@@ -1,5 +1,7 @@
 """Each benchmark runs at toy size, so that it cannot rot. Nothing here asserts a time."""
 
+import json
+import os
 import runpy
 import sys
 from contextlib import nullcontext
@@ -61,6 +63,89 @@ def test_accuracy_goes_on_where_it_stopped(monkeypatch, tmp_path):
     assert made.auc == pytest.approx(sum(aucs) / 3)
     resumed.forget("logistic", {"toy"})
     assert Records(tmp_path / "accuracy.json").all == {}
+
+
+def test_accuracy_reads_old_records_and_says_who_learned_fewer_rows(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(FOLDER)
+    from contest.datasets import DATASETS, GROUPS, HALVES, KEEL
+    from contest.figure import draw
+    from contest.records import Records, summary
+    from contest.report import markdown
+
+    def line(data, contestant, fold, auc, **more):
+        spent = {"seconds": 1.0, "wall": 1.0, "tuning": 0.0, "size": 10}
+        where = {"settings": {}, "package": "a 1", "machine": "b"}
+        key = {"data": data, "contestant": contestant, "fold": fold}
+        return {**key, "rows": 80, "auc": auc, **spent, **where, **more}
+
+    found = [line("usps", "logistic", fold, 0.75) for fold in range(5)]  # as they were before there was a peak
+    found += [line("usps", "ARF", fold, 0.5 + fold / 100, peak=fold, capped=True) for fold in range(5)]
+    found += [line(one.name, name, 0, auc, peak=7) for one in (*KEEL, HALVES[0])
+              for name, auc in (("logistic", 0.7), ("ExactAUC-linear", 0.8), ("LightGBM", 0.6))]  # fmt: skip
+    (tmp_path / "accuracy.json").write_text(json.dumps(found))
+    records = Records(tmp_path / "accuracy.json")
+    assert summary(records, "usps", "logistic").peak is None
+    assert summary(records, "usps", "ARF").peak == 4
+    page = markdown(records, GROUPS)
+    assert "| river ARF | one | 0.5200 (80 rows) |" in page
+    assert "| river ARF, first 80 rows |" in page
+    assert "| contestant | passes | usps | usps-half |" in page
+    assert "| ExactAUC, linear | one |  | **0.8000** |" in page
+    assert "| *best of three* |  | " + " | ".join(["0.8000"] * 8) + " |" in page  # seven sets and their mean
+    draw(records, DATASETS, tmp_path / "accuracy.png")
+    assert (tmp_path / "accuracy.png").stat().st_size > 1000
+
+
+def test_the_groups_of_the_contest(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    from contest.contestants import CONTESTANTS
+    from contest.datasets import DATASETS, HALVES, KEEL, Data
+    from contest.keel import REPORTED, half
+
+    assert tuple(one.name for one in KEEL) == REPORTED
+    assert [one.name for one in HALVES] == [f"{name}-half" for name in ("usps", "ijcnn1", "a9a", "mnist", "covtype")]
+    for whole, one in zip(DATASETS[2:], HALVES, strict=True):
+        assert one.n_rows == len(half(whole.n_rows, to_choose=False))
+    beside = {c.name for c in CONTESTANTS if c.takes(KEEL[0])}
+    assert beside == {c.name for c in CONTESTANTS if c.takes(HALVES[-1])}
+    assert {"AUCClassifier", "ExactAUC-linear", "logistic", "LightGBM", "LightGBM-255"} < beside
+    (X, y), (few, labels) = (Data("toy", "", 569, 30, cut=0.5, group=group).read() for group in ("sets", "halves"))
+    rows = half(len(y), to_choose=False)
+    np.testing.assert_array_equal(X[rows], few)
+    np.testing.assert_array_equal(y[rows], labels)
+
+
+def test_the_reported_sets_have_the_sizes_that_are_said(monkeypatch, data_folder):
+    monkeypatch.syspath_prepend(FOLDER)
+    from contest.datasets import KEEL
+
+    for one in KEEL:
+        X, y = one.read()
+        assert X.shape == (one.n_rows, one.n_features)
+        assert 0 < y.mean() < 0.5
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the kernel does not tell the peak")
+def test_the_peak_is_what_a_call_takes_at_its_highest(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    from contest.apart import Peak, apart
+
+    def call(megabytes):
+        np.ones(30 * 2**17).sum()  # what was before does not count
+        peak = Peak()
+        np.ones(megabytes * 2**17).sum()
+        return peak.bytes() / 2**20
+
+    assert apart(call, 0) < 1.0
+    assert apart(call, 20) == pytest.approx(20, abs=1.0)
+
+    def fail():
+        raise ValueError("no rows")
+
+    with pytest.raises(RuntimeError, match="no rows"):
+        apart(fail)
+    with pytest.raises(RuntimeError, match="code 3"):
+        apart(os._exit, 3)
 
 
 def test_same_bits_names_what_differs_by_one_bit(monkeypatch, capsys):
