@@ -61,7 +61,9 @@ def draw(records: Records, data: tuple[Data, ...], out: Path) -> None:
     for axes in places[len(panels) :]:
         axes.axis("off")
     legend(places[len(panels)])
-    figure.supxlabel("microseconds per row to learn, one thread (log scale)", fontsize=10, color=INK)
+    machines = {r.machine for r in records.all.values() if any(r.data == one.name for one in data)}
+    note = f", {len(machines)} machines" if len(machines) > 1 else ""
+    figure.supxlabel(f"microseconds per row to learn, one thread{note} (log scale)", fontsize=10, color=INK)
     figure.supylabel("AUC, mean of five folds (log scale of what is missing to 1)", fontsize=10, color=INK)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # the labels go by where the panels are now

@@ -79,7 +79,6 @@ def markdown(records: Records, groups: Mapping[str, tuple[Data, ...]]) -> str:
         f"{contestant.title}: {len(contestant.grid)} settings" for contestant in CONTESTANTS if len(contestant.grid) > 1
     )
     versions = sorted({record.package for record in records.all.values()})
-    machines = sorted({record.machine for record in records.all.values()})
     data = tuple(one for group in groups.values() for one in group)
     settings = [[contestant.title, contestant.passes, contestant.how] for contestant in CONTESTANTS]
     parts = [
@@ -89,11 +88,27 @@ def markdown(records: Records, groups: Mapping[str, tuple[Data, ...]]) -> str:
         *overviews(records, groups),
         "## How it was measured\n\n" + HOW.format(grids=grids),
         pipes([["contestant", "passes", "settings"], ["---", "---", "---"], *settings]),
-        f"Versions: {', '.join(versions)}.\n\nMachine: {'; '.join(machines)}.\n",
+        f"Versions: {', '.join(versions)}.\n\n{_machines(records, groups)}",
         "## Set by set\n",
         _details(lines(records, data), data),
     ]
     return "\n".join(parts)
+
+
+def _machines(records: Records, groups: Mapping[str, tuple[Data, ...]]) -> str:
+    """The machine; if there are several, who was timed on which."""
+    machines = sorted({record.machine for record in records.all.values()})
+    if len(machines) == 1:
+        return f"Machine: {machines[0]}.\n"
+    made = ["Machines: times and bytes compare well on one of them only.\n"]
+    for machine in machines:
+        keys = {(record.data, record.contestant) for record in records.all.values() if record.machine == machine}
+        parts = []
+        for name, group in groups.items():
+            own = [c.title for c in CONTESTANTS if any((one.name, c.name) in keys for one in group)]
+            parts += [f"{name}: {'; '.join(own)}"] if own else []
+        made.append(f"- {machine}. {'. '.join(parts)}.")
+    return "\n".join(made) + "\n"
 
 
 def _details(found: list[Line], data: tuple[Data, ...]) -> str:
