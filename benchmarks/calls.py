@@ -1,0 +1,139 @@
+"""What calls of AUCClassifier cost: stretches of 512 rows, the longest learn_one, score_one, the ten lines of the readme.
+
+PAIRLOOM_DATA=folder python benchmarks/calls.py [--data NAME ...] [--rows N] [--toy]
+
+Processor time, one thread, in one run. Beside the stretches stands the nominal cost of the candidates that took part,
+and scikit-learn's RBFSampler(1024) + SGDClassifier at 22 columns, measured before each set: a machine that is busy
+slows down both.
+"""
+
+import argparse
+import os
+import sys
+import time
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from sklearn.datasets import load_digits
+from sklearn.kernel_approximation import RBFSampler
+from sklearn.linear_model import SGDClassifier
+from threadpoolctl import threadpool_limits
+
+from contest.datasets import DATASETS, TOY, Data
+from pairloom import AUCClassifier
+
+BATCH = 512
+COLUMNS = 80
+
+
+def sklearn_micros(n: int = 10_000) -> float:
+    """RBFSampler(1024) + SGDClassifier at 22 columns, microseconds per row: the better of two passes."""
+    X = np.random.default_rng(0).normal(size=(n, 22)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    sampler, sgd = RBFSampler(n_components=1024, random_state=0).fit(X[:1]), SGDClassifier(random_state=0)
+    best = np.inf
+    for _ in range(2):
+        start = time.process_time()
+        for at in range(0, n, BATCH):
+            sgd.partial_fit(sampler.transform(X[at : at + BATCH]), y[at : at + BATCH], classes=[0, 1])
+        best = min(best, 1e6 * (time.process_time() - start) / n)
+    return best
+
+
+def stretches(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Microseconds per row of each 512 rows."""
+    model, found = AUCClassifier(random_state=0), []
+    for at in range(0, len(y) - BATCH + 1, BATCH):
+        start = time.process_time()
+        model.partial_fit(X[at : at + BATCH], y[at : at + BATCH], classes=[0, 1])
+        found.append(1e6 * (time.process_time() - start) / BATCH)
+    return np.array(found)
+
+
+def nominal(n_features: int) -> float:
+    """Nominal microseconds of the candidates that take part."""
+    race = AUCClassifier(random_state=0)._make_model(2, 0)
+    return sum(one.microseconds(n_features) for one in race.admitted(n_features))
+
+
+def table_of_stretches(sets: list[Data], n_rows: int) -> Table:
+    table = Table(title="AUCClassifier, batches of 512 rows: microseconds per row")
+    headings = ("data", "rows", "columns", "nominal", "mean", "largest of a stretch", "times sklearn", "its µs")
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "data" else "right")
+    for one in sets:
+        X, y = one.read()
+        X, y = X[:n_rows].astype(np.float32), y[:n_rows]
+        stretches(X[: 9 * BATCH], y[: 9 * BATCH])  # loads the compiled code
+        theirs, ours = sklearn_micros(), stretches(X, y)
+        theirs = (theirs + sklearn_micros()) / 2
+        cells = [nominal(X.shape[1]), ours.mean(), ours.max(), ours.mean() / theirs, theirs]
+        table.add_row(one.name, f"{len(y):,}", f"{X.shape[1]}", *(f"{cell:,.1f}" for cell in cells))
+    return table
+
+
+def table_of_calls(n_rows: int) -> Table:
+    """Single rows of 80 columns, by one model from its first row on."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows + 2_000, COLUMNS))
+    y = np.square(X[:, :5]).sum(axis=1) + 2 * X[:, 6] + rng.normal(size=len(X)) > 9
+    AUCClassifier(random_state=0).fit(X[:4_500], y[:4_500])
+    model, times = AUCClassifier(random_state=0), np.empty(n_rows)
+    for i in range(n_rows):
+        start = time.process_time()
+        model.learn_one(X[i], y[i])
+        times[i] = time.process_time() - start
+    table = Table(title=f"Single rows of {COLUMNS} columns, {n_rows:,} rows learned")
+    for heading in ("call", "median, µs", "99th of 100, µs", "longest, ms"):
+        table.add_column(heading, justify="left" if heading == "call" else "right")
+    scores = {"score_one": model.score_one, "score_one, frozen": model.frozen().score_one}
+    found = {"learn_one": times} | {name: timed(score, X[n_rows:]) for name, score in scores.items()}
+    for name, taken in found.items():
+        median, rare = np.percentile(1e6 * taken, [50, 99])
+        table.add_row(name, f"{median:,.0f}", f"{rare:,.0f}", f"{1e3 * taken.max():,.1f}")
+    sizes = [one.nbytes_ / 1e6 for one in (model, model.frozen())]
+    table.caption = f"{sizes[0]:.1f} MB, frozen {sizes[1]:.1f} MB; mixture: {'; '.join(model.mixture_)}"
+    return table
+
+
+def timed(score: object, X: np.ndarray) -> np.ndarray:
+    """Seconds of each call, by the clock on the wall: the clock of the processor is too coarse for these."""
+    found = []
+    for x in X:
+        start = time.perf_counter()
+        score(x)  # type: ignore[operator]
+        found.append(time.perf_counter() - start)
+    return np.array(found[100:])
+
+
+def ten_lines() -> float:
+    """Seconds on the wall of the readme's ten lines, with default threads."""
+    X, y = load_digits(return_X_y=True)
+    start = time.perf_counter()
+    model = AUCClassifier(random_state=0)
+    for at in range(0, 1200, 100):
+        model.partial_fit(X[at : at + 100], y[at : at + 100] == 8)
+    model.score_many(X[1200:])
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", choices=[one.name for one in DATASETS], help="these sets only")
+    parser.add_argument("--rows", type=int, default=20_000, help="rows of each set")
+    parser.add_argument("--toy", action="store_true", help="a small run on embedded data")
+    options = parser.parse_args()
+    if not options.toy and "PAIRLOOM_DATA" not in os.environ:
+        sys.exit("set PAIRLOOM_DATA to the folder with the LIBSVM files")
+    sets = [one for one in DATASETS if not options.data or one.name in options.data]
+    console = Console(width=140)
+    ten_lines()
+    console.print(f"the readme's ten lines: {ten_lines():.2f} s")
+    with threadpool_limits(1):
+        console.print(table_of_stretches(list(TOY) if options.toy else sets, options.rows))
+        console.print(table_of_calls(600 if options.toy else options.rows))
+
+
+if __name__ == "__main__":
+    main()
