@@ -54,14 +54,14 @@ def next_race_calibration(t: int) -> int:
 def next_solution(t: int) -> int:
     """The first row after row t at which a path of exact minimisers is solved for.
 
-    One in every doubling of the stream up to row 128, two up to row 2,048, then four.
+    One in every doubling of the stream up to row 128, two up to row 4,096, then four.
 
     >>> next_solution(3), next_solution(100), next_solution(1000), next_solution(4096)
     (4, 128, 1024, 5120)
     """
     if t < 1:
         return 1
-    return next_multiple(t, 1 << (t.bit_length() - (1 if t < 128 else 2 if t < 2048 else 3)))
+    return next_multiple(t, 1 << (t.bit_length() - (1 if t < 128 else 2 if t < 4096 else 3)))
 
 
 def is_solution(t: int) -> bool:
@@ -89,7 +89,7 @@ def mixes_at(t: int) -> bool:
     return t.bit_count() == 1 or (t % 512 == 0 and t % (1 << (t.bit_length() - 3)) == 0)
 
 
-REFITS = {8: 8, 32: 32, 128: 192, 512: 768, 2048: 4096}
+REFITS = {8: 8, 32: 32, 128: 192, 512: 768, 1024: 2048}
 """Rows at which a race fixes rules on data anew, each with the row at which what was made then takes over."""
 
 CATCH_UP = 32

@@ -63,7 +63,7 @@ class AUCClassifier(PairwiseClassifier):
     Cost
     ----
     ``budget.microseconds`` per row, nominally, from the first row on; no call is long. The first rows are kept until
-    row 4,096, and ``budget.bytes`` bounds the candidates.
+    row 2,048, and ``budget.bytes`` bounds the candidates.
 
     References
     ----------

@@ -106,6 +106,11 @@ class Evidence:
             return np.full(self.n_models, 0.5), 0.0
         return rare @ areas / rare.sum(), float(rare.sum())
 
+    def restart(self) -> None:
+        """Forget all windows."""
+        self.open, self.raw, self.closed = [], [], 0
+        self.areas = np.zeros((0, self.n_models))
+
     def only(self, models: list[int]) -> None:
         """Forget the other models."""
         self.n_models = len(models)

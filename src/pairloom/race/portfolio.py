@@ -95,7 +95,7 @@ class Portfolio:
     kernels : scaling of the columns, and factor of the kernel's width, of each small kernel space.
     gamma : rule of the kernel's width.
     n_landmarks : m of the small kernel spaces, all of which learn from the first rows on.
-    large_landmarks : m of the space to which the best of them goes on at row 2,048, if the budget allows it.
+    large_landmarks : m of the space to which the best of them goes on at row 1,024, if the budget allows it.
     scale : scaling of the columns of the linear model.
     exact, steps, descent : what learns: exact minimisers (None: no one) on linear and kernel maps, steps per coordinate
         on forests, and gradient steps on a linear map of more than ``max_exact`` columns.

@@ -28,7 +28,7 @@ from pairloom.stream import Kept, RecentScores, StreamState
 from pairloom.stream.observers import RECENT
 from pairloom.stream.stream import advance
 
-ENLARGE, PAYS = 2048, 0.05
+ENLARGE, PAYS = 1024, 0.05
 """The row at which the best of a family may go on to a larger space, and the family's share for which that pays."""
 
 SETTLED, LEAVES = 16_384, 0.02
@@ -44,9 +44,9 @@ class Race(Model):
     """A portfolio of candidates on one stream, and the mixture of them that ranks best.
 
     All candidates that the budget can afford learn from the first rows on. Rules on data (scaling, width, landmarks)
-    are fixed anew at rows 8, 32, 128, 512 and 2,048: what is made then takes in the rows before it while the stream
+    are fixed anew at rows 8, 32, 128, 512 and 1,024: what is made then takes in the rows before it while the stream
     goes on, a few for each new one, and takes over at a row that is known beforehand. So no row waits for another. At
-    row 2,048 the best kernel space goes on to a larger one, where that pays.
+    row 1,024 the best kernel space goes on to a larger one, where that pays.
 
     Candidates are compared by pairs inside windows, scored before learning (:class:`Evidence`), and mixed by weights
     that make log-odds of their scores (:func:`~pairloom.race.mixing.stacked`): with few rows of the rarer class nearly
@@ -204,7 +204,7 @@ class Race(Model):
         return np.dtype(self.dtype).itemsize
 
     def _make(self, candidate: Candidate, stage: int = 0) -> Any:
-        since = 7 * REFITS[stage] // 8 if stage else 0  # before it takes over there is no need to know more
+        since = 3 * REFITS[stage] // 4 if stage else 0  # before it takes over there is no need to know more
         return candidate.model(
             self.pairs, since, max_bytes=self.budget.bytes, dtype=self.dtype, seed=self.seed, engine=self.engine
         )  # fmt: skip
@@ -236,7 +236,7 @@ class Race(Model):
             self._take_over(state)
 
     def _renewed(self, state: RaceState) -> list[Candidate]:
-        """The candidates whose rules are fixed anew; at row 2,048 of each family that can grow the best, if it pays."""
+        """The candidates whose rules are fixed anew; at row 1,024 of each family that can grow the best, if it pays."""
         if state.t < ENLARGE:
             return [one for one in self.admitted(state.n_features) if one.refits]
         running, weights, found = self.running(state), state.mixture.weights, []
@@ -274,6 +274,7 @@ class Race(Model):
         grown = {one.candidate.family for one in state.coming if one.large}
         if grown:
             self._keep(state, [one.large > 0 or one.candidate.family not in grown for one in self.running(state)])
+            state.evidence.restart()  # what a small space was worth says little of the large one
             for one in state.coming:
                 if one.large:
                     log.info("row %s: %s has %s landmarks now", f"{state.t:,}", one.name, f"{one.large:,}")
