@@ -67,8 +67,8 @@ class Race(Model):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(600, 2))
     >>> stream = Stream(Race(seed=0)).partial_fit(X, np.where((X**2).sum(axis=1) > 4, 1, -1))
-    >>> stream.model.mixture(stream.learned)[0].split(",")[0]
-    'forest'
+    >>> bool(stream.auc()[0] > 0.9), len(stream.model.mixture(stream.learned)) > 1
+    (True, True)
     """
 
     large_products: ClassVar[bool] = False
