@@ -4,6 +4,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from pairloom.features import FeatureMap
+from pairloom.features.scaling import check_scaling
 from pairloom.race.portfolio import OneMap, Portfolio
 
 
@@ -24,6 +25,7 @@ def pinned(
         kernels = dict.fromkeys((scale, 1.0) for scale, _ in portfolio.kernels)
         portfolio = replace(portfolio, gamma=gamma, kernels=tuple(kernels))
     if not _is_race(scale):
+        check_scaling(scale)
         kernels = dict.fromkeys((scale, factor) for _, factor in portfolio.kernels)
         portfolio = replace(portfolio, scale=scale, kernels=tuple(kernels))
     if max_strata is not None:
