@@ -87,7 +87,9 @@ def test_float32_is_near_float64(X):
         features = Landmarks(100, kernel)
         single = features.apply(fixed(features, X, np.float32), X)
         assert single.dtype == np.float32
-        double = mapped(features, X.astype(float))
+        double, state = mapped(features, X.astype(float)), fixed(features, X, np.float32)
+        csr = features.apply(state, sp.csr_array(X))
+        np.testing.assert_allclose(csr @ csr.T, double @ double.T, atol=1e-3)
         np.testing.assert_allclose(single @ single.T, double @ double.T, atol=1e-3)
 
 
