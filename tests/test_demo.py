@@ -47,12 +47,20 @@ def test_succeeds_in_silence(demo):
     assert len(done.stdout.splitlines()) < 60
 
 
-def test_table_names_every_online_system(demo):
+def test_table_has_auc_classifier_first_and_names_every_online_system(demo):
     done, _ = demo
     found = aucs(done.stdout)
     others = {line.name for line in lines() if line.model.card.scheme == "online" and line.name != "FPOGD"}
-    assert set(found) == {"FPOGD, kernel", "FPOGD, linear", "RBFSampler + SGD"} | others
+    assert set(found) == {"AUCClassifier", "FPOGD, kernel", "FPOGD, linear", "RBFSampler + SGD"} | others
+    assert next(iter(found)) == "AUCClassifier"
     assert all(auc > 0.9 for both in found.values() for auc in both)
+
+
+def test_auc_classifier_is_the_first_line_of_the_figure():
+    stream = streams(seed=3)[1]
+    short = replace(stream, X=stream.X[:100], y=stream.y[:100])
+    shown = panel(pass_over(short, learners(short, seed=3), lambda moment: None))
+    assert next(iter(shown.auc)) == next(iter(shown.label)) == "AUCClassifier"
 
 
 def test_figure_is_a_png_worth_looking_at(demo):

@@ -57,7 +57,7 @@ def demo(
 ) -> None:
     """Stream two embedded data sets once, with AUC live; print a table and save a figure.
 
-    FPOGD, with a Gaussian and with a linear kernel, beside scikit-learn's RBFSampler + SGDClassifier on the same rows.
+    AUCClassifier first, then every online system, beside scikit-learn's RBFSampler + SGDClassifier on the same rows.
     """
     _check_writable(out)
     needed("matplotlib", "plot", "The demo")

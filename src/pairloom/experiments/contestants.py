@@ -1,4 +1,4 @@
-"""The learners of the demo: every online system of the library, and the usual scikit-learn answer."""
+"""The learners of the demo: AUCClassifier, every online system of the library, and the usual scikit-learn answer."""
 
 from typing import Any, Protocol
 
@@ -9,11 +9,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from pairloom.base.typing import Array
+from pairloom.estimators import AUCClassifier
 from pairloom.experiments.systems import lines
 from pairloom.features.kernels import median_squared_distance
 from pairloom.systems import FPOGD
 
-KERNEL, LINEAR, BASELINE = "FPOGD, kernel", "FPOGD, linear", "RBFSampler + SGD"
+RACE, KERNEL, LINEAR, BASELINE = "AUCClassifier", "FPOGD, kernel", "FPOGD, linear", "RBFSampler + SGD"
 
 N_COMPONENTS = 512
 AHEAD = 256
@@ -70,7 +71,7 @@ class ScikitLearn:
 
 
 def contestants(ahead: Array, linear_eta: float, seed: int) -> dict[str, Classifier]:
-    """Fresh learners; only the baseline looks at rows ahead of the stream, at x.
+    """Fresh learners, the product first; only the baseline looks at rows ahead of the stream, at x.
 
     ``linear_eta``: the step of linear FPOGD.
     """
@@ -83,6 +84,7 @@ def contestants(ahead: Array, linear_eta: float, seed: int) -> dict[str, Classif
         "average": "poly",
     }
     made: dict[str, Classifier] = {
+        RACE: AUCClassifier(random_state=seed),
         KERNEL: FPOGD(**kernel, average="poly", random_state=seed),
         LINEAR: FPOGD(**linear, random_state=seed),
         BASELINE: ScikitLearn(ahead, seed),

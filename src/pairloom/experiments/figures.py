@@ -93,10 +93,15 @@ def colour_of(panel: Panel, name: str) -> str:
 
 
 def draw_final(axes: Axes, panel: Panel) -> None:
-    """A dot for the AUC of each learner, the best on top; those below the scale at its edge, with their number."""
-    names = sorted(panel.final, key=panel.final.__getitem__)
-    best, middle = panel.final[names[-1]], float(np.median(list(panel.final.values())))
+    """A dot for the AUC of each learner; those below the scale at its edge, with their number.
+
+    The first with a label is on top, with a line down to compare the others with, which follow by their AUC.
+    """
+    top = next(iter(panel.label))
+    names = [*sorted(panel.final.keys() - {top}, key=lambda name: (panel.final[name], name)), top]
+    best, middle = max(panel.final.values()), float(np.median(list(panel.final.values())))
     low = best - 2.5 * max(best - middle, 0.005)
+    axes.axvline(max(panel.final[top], low), color=colour_of(panel, top), linewidth=0.8, linestyle=":", zorder=1)
     for height, name in enumerate(names):
         value, colour = panel.final[name], colour_of(panel, name) if name in panel.label else "#777777"
         shown = max(value, low)
