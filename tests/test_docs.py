@@ -1,4 +1,4 @@
-"""Every snippet in the readme runs, every command it names exists."""
+"""Every snippet in the readme and in docs runs, every command exists, every page can be reached."""
 
 import re
 from pathlib import Path
@@ -36,6 +36,12 @@ def test_ci_runs_lint_and_exactly_the_readmes_test_command():
     ci = (ROOT / ".ci" / "run").read_text().splitlines()
     assert ci[-2:] == ["make lint", "make test"]
     assert "make test " in (ROOT / "README.md").read_text()
+
+
+def test_the_readme_is_one_screen_and_a_half_and_links_to_every_page():
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) <= 75
+    assert set(re.findall(r"\]\((docs/[^)#]+\.md)\)", readme)) == set(PAGES) - {"README.md"}
 
 
 def test_links_lead_somewhere():

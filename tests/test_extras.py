@@ -156,10 +156,10 @@ def test_a_package_that_is_there_but_broken_is_not_called_missing(tmp_path, monk
         needed("cracked", "plot", "A picture")
 
 
-def readme_packages():
-    """What the readme's table says: the group, "always" or an extra -> its packages."""
-    readme = (ROOT / "README.md").read_text()
-    table = readme.split("| package | comes with | why |\n|---|---|---|\n")[1].split("\n\n")[0]
+def page_packages():
+    """What the table in docs/dependencies.md says: the group, "always" or an extra -> its packages."""
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    table = page.split("| package | comes with | why |\n|---|---|---|\n")[1].split("\n\n")[0]
     found: dict[str, set[str]] = {}
     for line in table.splitlines():
         packages, group = line.lower().strip("| ").split(" | ")[:2]
@@ -167,14 +167,14 @@ def readme_packages():
     return found
 
 
-def test_the_readme_lists_exactly_the_dependencies():
+def test_the_page_lists_exactly_the_dependencies():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     names = {
         group: {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
         for group, requirements in {"always": project["dependencies"], **extras}.items()
     }
-    assert readme_packages() == {group: names[group] for group in ("always", "plot", "data", "cli")}
+    assert page_packages() == {group: names[group] for group in ("always", "plot", "data", "cli")}
     assert names["plot"] | names["data"] | names["cli"] == set(EXTRAS)
     assert extras["all"] == ["pairloom[plot,data,cli]"]
     assert all("pairloom[all" in extras[group][0] for group in ("test", "dev"))

@@ -92,7 +92,7 @@ def measure(model: Any) -> tuple[float, int]:
 
 
 def markdown(rows: list[tuple[str, ...]]) -> str:
-    """The table as the readme holds it."""
+    """The table as docs/systems.md holds it."""
     head = (*COLUMNS, *MEASURED)
     rule = ["---"] * len(COLUMNS) + ["---:"] * len(MEASURED)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
