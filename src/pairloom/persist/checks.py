@@ -165,7 +165,7 @@ def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
     sizes = [len(one) for one in entrants]
     _check_standing(walk, path, race, t, entrants, coming)
     due = t >= next_evaluation(0)
-    n_models = sum(sizes) if due else sum(len(race._make(one)) for one in race.admitted(d))
+    n_models = sum(sizes) if due else sum(len(race.make(one)) for one in race.admitted(d))
     _check_evidence(walk, f"{path}.evidence", scope, n_models)
     walk.take(f"{path}.counts", "f8 C", scope, {})
     scope.sizes |= {"E": len(sizes) if due else 0, "M": sum(sizes) if due else 0}

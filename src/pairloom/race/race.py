@@ -1,6 +1,5 @@
 """Many candidates on one stream: each is scored before it learns, and has as much to say as its scores were good."""
 
-import logging
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -8,12 +7,11 @@ import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
-from pairloom.base.clock import CATCH_UP, NEVER, REFITS, mixes_at, next_evaluation, next_refit, refit_before
+from pairloom.base.clock import NEVER, REFITS, mixes_at, next_evaluation, next_refit
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
 from pairloom.engines.base import EngineName
-from pairloom.features import FeatureMap
 from pairloom.models.base import Dtype, Model, Trouble
 from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget
@@ -22,21 +20,18 @@ from pairloom.race.evidence import Evidence
 from pairloom.race.frozen import FrozenState, frozen
 from pairloom.race.mixing import heard, shares, spoken, spread, stacked, tame
 from pairloom.race.portfolio import Candidate, Portfolio
+from pairloom.race.refits import refit
 from pairloom.race.saying import said
 from pairloom.race.state import Mixture, RaceState, Standing
+from pairloom.race.telling import log
 from pairloom.stream import Kept, RecentScores, StreamState
 from pairloom.stream.observers import RECENT
 from pairloom.stream.stream import advance
-
-ENLARGE, PAYS = 1024, 0.05
-"""The row at which the best of a family may go on to a larger space, and the family's share for which that pays."""
 
 SETTLED, LEAVES = 16_384, 0.02
 """The row from which on candidates leave whose share of the mixture is smaller than this."""
 
 FROZEN = "a frozen model only predicts: go on learning with the model that it was made of"
-
-log = logging.getLogger("pairloom.race")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +104,10 @@ class Race(Model):
         admitted = self.admitted(n_features)
         models = {}
         for one in admitted:
-            models[one.name] = self._make(one)
+            models[one.name] = self.make(one)
             one.features.check(n_features)
         ready = [one for one in admitted if not one.refits]
-        entrants = [self._entrant(one, 0, n_features, models[one.name].init(n_features, None)) for one in ready]
+        entrants = [self.entrant(one, 0, n_features, models[one.name].init(n_features, None)) for one in ready]
         evidence = Evidence(self.pairs.targets, sum(map(len, models.values())))
         kept = Kept() if len(ready) < len(admitted) else None
         counts = np.zeros(self.pairs.n_classes)
@@ -133,7 +128,7 @@ class Race(Model):
             arrived = self._mixed(state, state.evaluated)
             self._evaluate(state)
             scored = replace(self._mixed(state), first=arrived.scores) if mixes_at(t) else arrived
-        self._refit(state)
+        refit(self, state)
         return scored
 
     def score(self, state: RaceState | FrozenState, X: Any) -> Array:
@@ -182,7 +177,7 @@ class Race(Model):
 
     def admitted(self, n_features: int) -> list[Candidate]:
         """The candidates that the budget can afford."""
-        return self.budget.admit(self.portfolio, n_features, self.pairs.n_classes, self._itemsize)
+        return self.budget.admit(self.portfolio, n_features, self.pairs.n_classes, self.itemsize)
 
     def running(self, state: RaceState) -> list[Entrant]:
         """The entrants, with what learns; it follows from their names."""
@@ -197,90 +192,26 @@ class Race(Model):
         if entrant.large:
             large: Any = candidate.enlarged().features
             candidate = replace(candidate, features=replace(large, n_landmarks=entrant.large), large=None)
-        return Runner(candidate, self._make(candidate, entrant.stage))
+        return Runner(candidate, self.make(candidate, entrant.stage))
 
     @property
-    def _itemsize(self) -> int:
+    def itemsize(self) -> int:
+        """Bytes of a number of ``dtype``."""
         return np.dtype(self.dtype).itemsize
 
-    def _make(self, candidate: Candidate, stage: int = 0) -> Any:
+    def make(self, candidate: Candidate, stage: int = 0) -> Any:
+        """The models of a candidate whose rules were fixed at row ``stage``."""
         since = 3 * REFITS[stage] // 4 if stage else 0  # before it takes over there is no need to know more
         return candidate.model(
             self.pairs, since, max_bytes=self.budget.bytes, dtype=self.dtype, seed=self.seed, engine=self.engine
         )  # fmt: skip
 
-    def _entrant(self, candidate: Candidate, stage: int, n_features: int, learned: Any, large: int = 0) -> Entrant:
-        model = self._make(candidate, stage)
+    def entrant(self, candidate: Candidate, stage: int, n_features: int, learned: Any, large: int = 0) -> Entrant:
+        """A candidate before its first row."""
+        model = self.make(candidate, stage)
         observed = {RecentScores.name: RecentScores().init(model)}
         stream = StreamState(0, n_features, learned, None, observed)
         return Entrant(candidate.name, stage, large, stream, Runner(candidate, model))
-
-    def _refit(self, state: RaceState) -> None:
-        """Fix rules anew where that is due; let what was made last catch up, and take over."""
-        t, row = state.t, refit_before(state.t)
-        if state.kept is None or row == 0:
-            return
-        if t == row:
-            if not self.budget.keeps(row, state.n_features, self._itemsize):
-                state.kept = None
-                return
-            known = {one.name: one.features for one in self.admitted(state.n_features)}
-            state.coming = [self._second(state, one, known[one.name]) for one in self._renewed(state)]
-        end = REFITS[row]
-        if t > end or t % min(row, CATCH_UP):
-            return
-        due = end if t == end else end * (t - row) // (end - row)
-        for one in state.coming if due else ():
-            advance(one.model, (RecentScores(),), one.stream, state.kept.rows(one.stream.t, due))
-        if t == end:
-            self._take_over(state)
-
-    def _renewed(self, state: RaceState) -> list[Candidate]:
-        """The candidates whose rules are fixed anew; at row 1,024 of each family that can grow the best, if it pays."""
-        if state.t < ENLARGE:
-            return [one for one in self.admitted(state.n_features) if one.refits]
-        running, weights, found = self.running(state), state.mixture.weights, []
-        total = weights.sum()
-        for family in dict.fromkeys(one.candidate.family for one in running if one.candidate.refits):
-            own = [i for i, one in enumerate(running) if one.candidate.family == family]
-            best = running[max(own, key=lambda i: weights[i])].candidate
-            if best.large is None:
-                found += [running[i].candidate for i in own]
-            elif weights[own].sum() >= PAYS * total:
-                others = [one.candidate for one in running if one.candidate.family != family]
-                n = state.n_features
-                large = self.budget.enlarged(best, others, n, self.pairs.n_classes, self._itemsize)
-                found += [] if large is None else [large]
-        return found
-
-    def _second(self, state: RaceState, candidate: Candidate, known: FeatureMap) -> Entrant:
-        """What a candidate is with rules fixed by the rows so far, before its first row."""
-        assert state.kept is not None
-        row = state.t
-        large = 0 if known == candidate.features else candidate.features.n_outputs(state.n_features)
-        learned = self._make(candidate, row).init(state.n_features, state.kept.all())
-        return self._entrant(candidate, row, state.n_features, learned, large)
-
-    def _take_over(self, state: RaceState) -> None:
-        """Put what was made in the place of the entrants with the same names; a family that has grown is that alone."""
-        places = {one.name: i for i, one in enumerate(state.entrants)}
-        for one in state.coming:
-            if one.name in places:
-                old = state.entrants[places[one.name]]
-                one.stream.observed = old.stream.observed  # scores are those that rows came with
-                state.entrants[places[one.name]] = one
-            else:
-                state.entrants.append(one)
-        grown = {one.candidate.family for one in state.coming if one.large}
-        if grown:
-            self._keep(state, [one.large > 0 or one.candidate.family not in grown for one in self.running(state)])
-            state.evidence.restart()  # what a small space was worth says little of the large one
-            for one in state.coming:
-                if one.large:
-                    log.info("row %s: %s has %s landmarks now", f"{state.t:,}", one.name, f"{one.large:,}")
-        state.coming = []
-        if not any(row > state.t for row in REFITS):
-            state.kept = None
 
     def _evaluate(self, state: RaceState) -> None:
         """Take in the scores of the rows since the last time; weigh the candidates anew where that is due."""
@@ -298,7 +229,7 @@ class Race(Model):
             self._mix(state)
             if state.t >= SETTLED:
                 weights = state.mixture.weights
-                self._keep(state, (weights >= LEAVES * weights.sum()).tolist())
+                self.keep(state, (weights >= LEAVES * weights.sum()).tolist())
 
     def _mix(self, state: RaceState) -> None:
         """Weigh models and candidates by the evidence so far."""
@@ -325,7 +256,7 @@ class Race(Model):
         said = sorted(told, key=lambda one: -one.share)
         log.info("row %s: %s", f"{state.t:,}", ", ".join(f"{o.name} {o.auc:.4f} ({o.share:.0%})" for o in said))
 
-    def _keep(self, state: RaceState, staying: list[bool]) -> None:
+    def keep(self, state: RaceState, staying: list[bool]) -> None:
         """Let the others leave."""
         if all(staying) or not any(staying):
             return

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pairloom.race.race import log
+log = logging.getLogger("pairloom.race")
 
 
 @contextmanager
