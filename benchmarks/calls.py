@@ -1,4 +1,4 @@
-"""What calls of AUCClassifier cost: stretches of 512 rows, the longest learn_one, score_one, the ten lines of the readme.
+"""What calls of AUCClassifier cost: stretches of 512 rows, the longest learn_one, score_one, and the readme's example.
 
 PAIRLOOM_DATA=folder python benchmarks/calls.py [--data NAME ...] [--rows N] [--toy]
 

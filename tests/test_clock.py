@@ -28,10 +28,10 @@ def rows_of(step, end, start=0):
 
 
 def solutions(end):
-    """One row in every doubling up to row 128, two up to row 2,048, then four."""
+    """One row in every doubling up to row 128, two up to row 4,096, then four."""
     found = set()
     for power in range(end.bit_length()):
-        parts = 1 if 2**power < 128 else 2 if 2**power < 2048 else 4
+        parts = 1 if 2**power < 128 else 2 if 2**power < 4096 else 4
         found |= {2**power + k * 2**power // parts for k in range(parts)}
     return sorted(row for row in found if row <= end)
 
@@ -43,7 +43,7 @@ def test_solutions_are_one_in_every_doubling_then_two_then_four():
 
 
 def test_the_next_row_is_the_first_after_the_one_asked_for():
-    for step, end in ((next_solution, 3000), (next_evaluation, 1000), (next_refit, 4095)):
+    for step, end in ((next_solution, 3000), (next_evaluation, 1000), (next_refit, 2047)):
         for t, after in pairwise(rows_of(step, end)):
             assert all(step(between) == after for between in range(t, after))
 
@@ -67,13 +67,13 @@ def test_weights_change_at_powers_of_two_and_four_times_in_a_doubling_by_512_at_
 
 @pytest.mark.parametrize("t", range(0, 5000, 7))
 def test_the_last_refit_is_the_largest_row_that_has_come(t):
-    rows = [row for row in (8, 32, 128, 512, 2048) if row <= t]
+    rows = [row for row in (8, 32, 128, 512, 1024) if row <= t]
     assert refit_before(t) == (rows[-1] if rows else 0)
 
 
 def test_what_was_made_catches_up_every_32_rows_until_it_takes_over():
-    assert REFITS == {8: 8, 32: 32, 128: 192, 512: 768, 2048: 4096}
-    expected = [8, 32, 128, 160, 192, *range(512, 769, 32), *range(2048, 4097, 32), NEVER]
+    assert REFITS == {8: 8, 32: 32, 128: 192, 512: 768, 1024: 2048}
+    expected = [8, 32, 128, 160, 192, *range(512, 769, 32), *range(1024, 2049, 32), NEVER]
     assert rows_of(next_refit, 5000) == expected
     assert CATCH_UP == 32
 

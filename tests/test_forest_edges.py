@@ -300,9 +300,16 @@ def test_the_clock_of_growth(n_trees):
         own = renewals[turn * n_trees : (turn + 1) * n_trees]
         assert 64 * 4**turn == own[0]
         assert own[-1] < 64 * 4 ** (turn + 1)
+        due = 64 * 4**turn * 4.0 ** (np.arange(n_trees) / n_trees)
+        assert (np.array(own) % 32 == 0).all()
+        assert (np.abs(due - 16 - own) <= 16.001).all()
     boosts = [next_boost(k, n_trees) for k in range(n_trees + 2)]
     assert boosts[n_trees:] == [NEVER] * 2
-    assert np.diff(boosts[:n_trees]).tolist() == [64] * (n_trees // 2 - 1) + [512] * (n_trees - max(1, n_trees // 2))
+    by_hand, row = [], 0
+    for _ in range(n_trees):
+        row += next((apart for apart, end in ((64, 2048), (128, 4096), (256, 8192)) if row < end), 512)
+        by_hand.append(row)
+    assert boosts[:n_trees] == by_hand
     assert next_renewal(2**50, n_trees) == next_boost(2**50, n_trees) == NEVER
 
 

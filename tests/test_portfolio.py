@@ -46,8 +46,8 @@ def test_names_are_different_even_of_forests_that_grow_alike():
 
 
 def test_a_linear_model_of_many_columns_learns_by_steps():
-    assert isinstance(Portfolio().candidates(512)[0].head, Exact)
-    assert isinstance(Portfolio().candidates(513)[0].head, Descent)
+    assert isinstance(Portfolio().candidates(200)[0].head, Exact)
+    assert isinstance(Portfolio().candidates(201)[0].head, Descent)
     without = replace(SMALL, exact=None).candidates(5)
     assert isinstance(without[0].head, Descent)
     assert not any(one.family == "kernel" for one in without)
@@ -132,11 +132,11 @@ def test_a_candidate_says_what_more_features_columns_and_models_cost():
 
 
 def test_a_budget_has_a_limit_by_columns_unless_it_is_given():
-    assert Budget().limit(100) == 190.0
+    assert Budget().limit(100) == 255.0
     assert Budget(microseconds=3).limit(100) == 3
 
 
-@pytest.mark.parametrize("d", [4, 20, 100, 500])
+@pytest.mark.parametrize("d", [20, 100, 500])
 def test_by_default_everyone_takes_part(d):
     assert Budget().admit(Portfolio(), d, 2) == Portfolio().candidates(d)
 
@@ -202,7 +202,7 @@ def test_three_classes_and_float64_need_more_room():
 
 def test_first_rows_are_kept_in_a_quarter_of_the_bytes():
     budget = Budget(bytes=4 * 4 * 10 * 768)
-    assert [budget.keeps(row, 10) for row in (8, 128, 512, 2048)] == [True, True, True, False]
+    assert [budget.keeps(row, 10) for row in (8, 128, 512, 1024)] == [True, True, True, False]
     assert not budget.keeps(512, 11)
     assert not budget.keeps(512, 10, itemsize=8)
 

@@ -129,7 +129,7 @@ def test_a_larger_space_comes_where_kernels_pay_and_not_where_they_do_not(make, 
         stream = Stream(race(portfolio=portfolio)).partial_fit(X, y)
     kernels = [one for one in stream.model.running(stream.learned) if one.candidate.family == "kernel"]
     if make is waves:
-        assert [(one.large, one.stage) for one in kernels] == [(128, 2048)]
+        assert [(one.large, one.stage) for one in kernels] == [(128, 1024)]
         assert kernels[0].candidate.features.n_landmarks == 128
         assert kernels[0].stream.learned.phi.landmarks.shape == (1, 128)
         assert "has 128 landmarks now" in caplog.text
@@ -143,13 +143,13 @@ def test_a_budget_halves_the_larger_space_or_leaves_it_out():
     X, y = waves(4200)
     kernel = KERNELS.candidates(1)[-1]
     others = [one for one in KERNELS.candidates(1) if one.family != "kernel"]
-    portfolio = replace(KERNELS, large_landmarks=256, kernels=(("wide", 1.0),))
+    portfolio = replace(KERNELS, large_landmarks=256, kernels=(("minmax", 4.0),))
     for landmarks, expected in ((128, 128), (127, 0)):
         size = replace(kernel, features=replace(kernel.features, n_landmarks=128), large=None)
         limit = sum(one.microseconds(1) for one in [*others, size]) + (1e-6 if landmarks == 128 else -1e-6)
         stream = Stream(race(portfolio=portfolio, budget=Budget(microseconds=limit))).partial_fit(X, y)
         found = {one.name: one.large for one in stream.learned.entrants}
-        assert found["kernel, width 1, wide"] == expected
+        assert found["kernel, width 4, minmax"] == expected
         running = stream.model.running(stream.learned)
         assert sum(one.candidate.microseconds(1) for one in running) <= limit
 
@@ -157,7 +157,7 @@ def test_a_budget_halves_the_larger_space_or_leaves_it_out():
 def test_what_has_grown_alone_speaks_when_all_that_spoke_has_left():
     """All of the say is with a kernel that leaves, as its family goes on as another: that one takes its place."""
     X, y = waves(4200)
-    stream = Stream(race(portfolio=KERNELS)).partial_fit(X[:4090], y[:4090])
+    stream = Stream(race(portfolio=KERNELS)).partial_fit(X[:2040], y[:2040])
     (grown,) = [one for one in stream.learned.coming if one.large]
     at = [one.name for one in stream.learned.entrants]
     twin = next(name for name in at if name.startswith("kernel") and name != grown.name)
@@ -171,7 +171,7 @@ def test_what_has_grown_alone_speaks_when_all_that_spoke_has_left():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Race, "_mix", only_the_twin)
-        stream.partial_fit(X[4090:], y[4090:])
+        stream.partial_fit(X[2040:2100], y[2040:2100])
     assert twin not in [one.name for one in state.entrants]
     assert model.mixture(state)
     assert len(np.unique(stream.score(X))) > 100

@@ -14,7 +14,7 @@ from tests.conftest import make_stream
 from tests.generic import SMALL
 from tests.hostile import read, sign
 
-STAGES = [1, 7, 8, 15, 16, 30, 32, 100, 130, 170, 192, 700, 2050, 2100, 4095, 4096, 4200]
+STAGES = [1, 7, 8, 15, 16, 30, 32, 100, 130, 170, 192, 700, 1050, 1100, 2047, 2048, 2200]
 
 
 def model():
@@ -130,7 +130,7 @@ VALUES = {
     "no stage with rules": (170, "entrants.2.stage", 0),
     "another stage of what comes": (170, "coming.0.stage", 32),
     "a size of what cannot grow": (170, "entrants.2.large", 16),
-    "a size that is too large": (4200, "entrants.3.large", 10**6),
+    "a size that is too large": (2200, "entrants.3.large", 10**6),
     "rows of an entrant": (170, "entrants.1.stream.t", 169),
     "rows of what comes": (170, "coming.0.stream.t", 95),
     "columns of an entrant": (170, "entrants.1.stream.n_features", 2),
@@ -140,7 +140,7 @@ VALUES = {
     "rows to be looked at": (170, "evaluated", 170),
     "rows kept": (170, "kept.count", 169),
     "models of the evidence": (170, "evidence.n_models", 3),
-    "windows that were closed": (2100, "evidence.closed", 9),
+    "windows that were closed": (1700, "evidence.closed", 9),
     "a standing that is no number": (170, "standings.0.auc", "much"),
     "a row of a standing": (170, "standings.0.row", -1),
     "a negative count": (170, "evidence.closed", -1),
@@ -162,10 +162,10 @@ ARRAYS = {
     "shifts of a mixture": (170, "mixture.shifts", lambda a: np.repeat(a, 2, axis=1)),
     "weights that are whole numbers": (170, "mixture.weights", lambda a: a.astype(np.int64)),
     "a mixture before there is one": (12, "mixture.weights", lambda a: np.ones(3)),
-    "areas of windows": (2100, "evidence.areas", lambda a: a[:, :-1]),
-    "areas of too few windows": (2100, "evidence.areas", lambda a: a[1:]),
-    "scores of a window": (2100, "evidence.raw.0.scores", lambda a: a[:, :-1]),
-    "labels of a window": (2100, "evidence.raw.1.labels", lambda a: a[:-1]),
+    "areas of windows": (1700, "evidence.areas", lambda a: a[:, :-1]),
+    "areas of too few windows": (1700, "evidence.areas", lambda a: a[1:]),
+    "scores of a window": (1700, "evidence.raw.0.scores", lambda a: a[:, :-1]),
+    "labels of a window": (1700, "evidence.raw.1.labels", lambda a: a[:-1]),
     "scores of the open window": (170, "evidence.open.0.scores", lambda a: a[:, :, :0]),
     "targets": (170, "evidence.targets", lambda a: np.append(a, 1.0)),
     "counts of classes": (170, "counts", lambda a: np.append(a, 1.0)),
@@ -187,7 +187,7 @@ def test_arrays_that_no_race_has_are_refused(change, valid, tmp_path):
     assert "does not fit its model" in refused(header, arrays, tmp_path / "hostile")
 
 
-@pytest.mark.parametrize(("at", "kind"), [(170, "entrants"), (2100, "entrants"), (2100, "evidence.raw"),
+@pytest.mark.parametrize(("at", "kind"), [(170, "entrants"), (2100, "entrants"), (1700, "evidence.raw"),
                                           (170, "evidence.open")])  # fmt: skip
 def test_lists_that_are_too_short_are_refused(at, kind, valid, tmp_path):
     header, arrays = copy.deepcopy(valid(at)[0]), dict(valid(at)[1])
@@ -209,17 +209,17 @@ def test_first_rows_must_be_there_while_something_comes(valid, tmp_path):
     assert "must have taken over" in refused(header, arrays, tmp_path / "hostile")
 
 
-def test_first_rows_must_not_be_there_after_row_4096(valid, tmp_path):
-    header, arrays = copy.deepcopy(valid(4200)[0]), dict(valid(4200)[1])
-    X, y = make_stream("random", 4200, 3)
+def test_first_rows_must_not_be_there_after_row_2048(valid, tmp_path):
+    header, arrays = copy.deepcopy(valid(2200)[0]), dict(valid(2200)[1])
+    X, y = make_stream("random", 2200, 3)
     values, kinds = header["state"]["values"], header["state"]["kinds"]
     assert values.pop(f"{RACE}.kept") is None
-    values[f"{RACE}.kept.count"] = 4200
+    values[f"{RACE}.kept.count"] = 2200
     kinds |= {f"{RACE}.kept": "Kept", f"{RACE}.kept.batches": "list 1", f"{RACE}.kept.batches.0": "Batch"}
-    rows = {"X": X.astype(np.float32), "y": (y > 0).astype(float), "weight": np.ones(4200)}
-    rows["query"] = np.zeros(4200, np.int64)
+    rows = {"X": X.astype(np.float32), "y": (y > 0).astype(float), "weight": np.ones(2200)}
+    rows["query"] = np.zeros(2200, np.int64)
     arrays |= {f"{RACE}.kept.batches.0.{name}": array for name, array in rows.items()}
-    assert "must be the first 4200 rows" in refused(header, arrays, tmp_path / "hostile")
+    assert "must be the first 2200 rows" in refused(header, arrays, tmp_path / "hostile")
 
 
 def test_an_unknown_candidate_in_the_portfolio_is_no_entrant(valid, tmp_path):
