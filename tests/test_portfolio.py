@@ -53,6 +53,11 @@ def test_a_linear_model_of_many_columns_learns_by_steps():
     assert not any(one.family == "kernel" for one in without)
 
 
+def test_trees_are_not_grown_from_very_many_columns():
+    families = [{one.family.split(",")[0] for one in Portfolio().candidates(d)} for d in (2000, 2001)]
+    assert families == [{"linear", "forest", "kernel"}, {"linear", "kernel"}]
+
+
 def test_a_larger_space_only_where_it_is_larger():
     assert all(one.large is None for one in replace(SMALL, large_landmarks=16).candidates(4))
     kernel = SMALL.candidates(4)[-1]

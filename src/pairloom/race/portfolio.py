@@ -100,6 +100,8 @@ class Portfolio:
     exact, steps, descent : what learns: exact minimisers (None: no one) on linear and kernel maps, steps per coordinate
         on forests, and gradient steps on a linear map of more than ``max_exact`` columns.
     max_exact : columns up to which the linear model is an exact one.
+    max_grown : columns up to which forests take part. Where there are more, most are empty in most rows: trees take
+        long to find one that is not, and a line is as good.
 
     Replace what you like, or make a subclass with other ``candidates``.
 
@@ -120,9 +122,10 @@ class Portfolio:
     steps: Steps = field(default_factory=Steps)
     descent: Descent = field(default_factory=Descent)
     max_exact: int = 200
+    max_grown: int = 2000
 
     def __post_init__(self) -> None:
-        for name in ("n_landmarks", "large_landmarks", "max_exact"):
+        for name in ("n_landmarks", "large_landmarks", "max_exact", "max_grown"):
             check_count(name, getattr(self, name))
         if not isinstance(self.forests, tuple) or not all(isinstance(one, Forest) for one in self.forests):
             raise ValueError(f"forests must be a tuple of Forest maps; got {self.forests!r}")
@@ -143,7 +146,7 @@ class Portfolio:
         """All of them, in the order in which the budget is spent; the first always takes part."""
         head = self.exact if self.exact is not None and n_features <= self.max_exact else self.descent
         found = [Candidate("linear", "linear", Identity(scale=self.scale), head)]
-        for k, forest in enumerate(self.forests):
+        for k, forest in enumerate(self.forests if n_features <= self.max_grown else ()):
             twin = any(other.growth == forest.growth for other in self.forests[:k])
             name = f"forest, {forest.growth}" + (f", {k + 1}" if twin else "")
             found.append(Candidate(name, name, forest, self.steps))
