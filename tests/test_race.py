@@ -138,12 +138,12 @@ def test_a_take_over_rewrites_no_score(before, rows):
     np.testing.assert_array_equal(stream.state.observed["arrivals"].scores[kept], told.scores[kept])
 
 
-@pytest.mark.parametrize("first", [1100, 9216])
-def test_recent_scores_are_those_of_the_mixture_before_learning(first, rows):
-    """Of models that learn every row at once; exact ones say between solutions what they said at the last."""
+@pytest.mark.parametrize("first", [960, 1100, 9216])
+def test_scores_on_arrival_are_those_before_learning_and_recent_ones_those_of_the_mixture_now(first, rows):
+    """At row 1,024 weights change; exact models say between solutions what they said at the last."""
     X, y, _ = rows
     X, last = X.astype(np.float32).astype(float), first - first % 128 + 128
-    stream = Stream(race(dtype="float64")).partial_fit(X[:first], y[:first])
+    stream = Stream(race(dtype="float64"), [ArrivalScores()]).partial_fit(X[:first], y[:first])
     said = []
     for t in range(first, last):
         said.append(stream.score(X[t : t + 1])[0])
@@ -151,7 +151,9 @@ def test_recent_scores_are_those_of_the_mixture_before_learning(first, rows):
     places = np.arange(first, last) % 4096
     recent = stream.state.observed["recent"]
     assert recent.count == last
-    np.testing.assert_allclose(recent.scores[places, 0], said, rtol=1e-9, atol=1e-9)
+    arrived = stream.state.observed["arrivals"].scores[places, 0]
+    np.testing.assert_allclose(arrived, said, rtol=1e-9, atol=1e-9)
+    assert np.array_equal(recent.scores[places, 0], arrived) == (last != 1024)
     np.testing.assert_array_equal(recent.labels[places], y[first:last] > 0)
 
 
