@@ -123,8 +123,8 @@ def taken_out(header, arrays, kind, index):
 
 VALUES = {
     "a name that is none": (170, "entrants.0.name", "linear, tall"),
-    "a name twice": (170, "entrants.0.name", "forest, boosted"),
-    "a coming name twice": (170, "coming.0.name", "kernel, width 1, wide"),
+    "a name twice": (170, "entrants.4.name", "kernel, width 1, wide"),
+    "a coming name twice": (170, "coming.2.name", "kernel, width 1, wide"),
     "a stage that is none": (170, "entrants.2.stage", 7),
     "a stage without rules": (170, "entrants.0.stage", 8),
     "no stage with rules": (170, "entrants.2.stage", 0),
