@@ -56,7 +56,7 @@ FEATURES = {
     "cauchy": RandomFourier(40, Cauchy(0.3), scale="maxabs"),
     "matern, orthogonal": OrthogonalFourier(40, Matern32("median")),
     "nystroem": Nystroem(40, Gaussian("median"), scale="standard"),
-    # Narrow: where landmarks are alike, late coordinates are small differences, and float32 has few digits left for them.
+    # Narrow: where landmarks are alike, late coordinates are small differences, of which float32 has few digits.
     "landmarks": Landmarks(40, Gaussian("median", 16.0), scale="standard"),
     "nystroem, truncated": Nystroem(30, Matern32(0.1), rank=12),
     "whitened": Whitened(RandomFourier(40, Gaussian("median"), scale="standard"), 8),
