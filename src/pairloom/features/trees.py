@@ -188,6 +188,22 @@ def walk_leaves(X: Array, columns: Array, values: Array, yes: Array, cells: Arra
 
 
 @compiled
+def go_down(x: Array, columns: Array, values: Array, yes: Array, start: int, count: int, at: Array) -> None:
+    """Fill ``at`` with the leaf of a row without missing values in each of ``count`` trees from ``start`` on."""
+    at[:] = 0
+    moving = True
+    while moving:
+        for _ in range(STEPS):
+            for q in range(count):
+                here = at[q]
+                at[q] = yes[start + q, here] + (x[columns[start + q, here]] > values[start + q, here])
+        moving = False
+        for q in range(count):
+            if yes[start + q, at[q]] != at[q]:
+                moving = True
+
+
+@compiled
 def sum_leaves(
     X: Array, columns: Array, values: Array, yes: Array, cells: Array, w: Array, slopes: Array, out: Array
 ) -> None:  # fmt: skip
@@ -200,17 +216,7 @@ def sum_leaves(
         x = X[i]
         for start in range(0, columns.shape[0], TOGETHER):
             count = min(TOGETHER, columns.shape[0] - start)
-            at[:] = 0
-            moving = True
-            while moving:
-                for _ in range(STEPS):
-                    for q in range(count):
-                        here = at[q]
-                        at[q] = yes[start + q, here] + (x[columns[start + q, here]] > values[start + q, here])
-                moving = False
-                for q in range(count):
-                    if yes[start + q, at[q]] != at[q]:
-                        moving = True
+            go_down(x, columns, values, yes, start, count, at)
             for q in range(count):
                 cell = (start + q) * size + cells[start + q, 0, at[q]]
                 for k in range(w.shape[0]):

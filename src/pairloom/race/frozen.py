@@ -10,7 +10,7 @@ from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
 from pairloom.features import Forest, Gaussian, Identity, Landmarks
 from pairloom.features.landmarks import sum_gaussians
-from pairloom.features.trees import STEPS, TOGETHER
+from pairloom.features.trees import TOGETHER, go_down
 from pairloom.models.exact_path import ExactPath
 from pairloom.race.entrant import Entrant
 from pairloom.race.mixing import tame
@@ -151,17 +151,7 @@ def sum_nodes(X: Array, columns: Array, values: Array, yes: Array, w: Array, out
         x = X[i]
         for start in range(0, columns.shape[0], TOGETHER):
             count = min(TOGETHER, columns.shape[0] - start)
-            at[:] = 0
-            moving = True
-            while moving:
-                for _ in range(STEPS):
-                    for q in range(count):
-                        here = at[q]
-                        at[q] = yes[start + q, here] + (x[columns[start + q, here]] > values[start + q, here])
-                moving = False
-                for q in range(count):
-                    if yes[start + q, at[q]] != at[q]:
-                        moving = True
+            go_down(x, columns, values, yes, start, count, at)
             for q in range(count):
                 for k in range(w.shape[2]):
                     out[i, k] += w[start + q, at[q], k]
