@@ -53,9 +53,13 @@ def test_a_linear_model_of_many_columns_learns_by_steps():
     assert not any(one.family == "kernel" for one in without)
 
 
-def test_trees_are_not_grown_from_very_many_columns():
-    families = [{one.family.split(",")[0] for one in Portfolio().candidates(d)} for d in (2000, 2001)]
-    assert families == [{"linear", "forest", "kernel"}, {"linear", "kernel"}]
+def test_trees_are_not_grown_from_very_many_columns_and_these_are_taken_as_they_are():
+    few, many = (Portfolio().candidates(d) for d in (2000, 2001))
+    assert {one.family.split(",")[0] for one in few} == {"linear", "forest", "kernel"}
+    assert {one.family for one in many} == {"linear", "kernel"}
+    assert [one.features.scale for one in many if one.family == "linear"] == ["wide", None]
+    assert len([one for one in few if one.family == "linear"]) == 1
+    assert len([one for one in replace(Portfolio(), scale=None).candidates(2001) if one.family == "linear"]) == 1
 
 
 def test_a_larger_space_only_where_it_is_larger():

@@ -39,7 +39,7 @@ class Candidate:
     @property
     def refits(self) -> bool:
         """Whether it has rules on data, which are fixed anew as the first rows come in."""
-        return self.features.needs_data
+        return self.features.needs_data or isinstance(self.head, Descent)  # whose strata have a radius
 
     def enlarged(self) -> "Candidate":
         """With the larger map."""
@@ -101,7 +101,8 @@ class Portfolio:
         on forests, and gradient steps on a linear map of more than ``max_exact`` columns.
     max_exact : columns up to which the linear model is an exact one.
     max_grown : columns up to which forests take part. Where there are more, most are empty in most rows: trees take
-        long to find one that is not, and a line is as good.
+        long to find one that is not. There, a second linear model takes the columns as they are: scaling would make the
+        rarest of them the largest.
 
     Replace what you like, or make a subclass with other ``candidates``.
 
@@ -146,6 +147,8 @@ class Portfolio:
         """All of them, in the order in which the budget is spent; the first always takes part."""
         head = self.exact if self.exact is not None and n_features <= self.max_exact else self.descent
         found = [Candidate("linear", "linear", Identity(scale=self.scale), head)]
+        if n_features > self.max_grown and self.scale is not None:
+            found.append(Candidate("linear, unscaled", "linear", Identity(), self.descent))
         for k, forest in enumerate(self.forests if n_features <= self.max_grown else ()):
             twin = any(other.growth == forest.growth for other in self.forests[:k])
             name = f"forest, {forest.growth}" + (f", {k + 1}" if twin else "")
