@@ -233,3 +233,10 @@ def test_errors_name_the_parameter(name, value):
 
 def test_the_default_portfolio_is_raced():
     assert AUCClassifier()._make_model(2, 0).portfolio == Portfolio()
+
+
+def test_columns_too_small_for_float32_and_very_unequal_weights_are_no_harm():
+    X, y = make_stream("random", 700, 3)
+    assert_sensible(model().fit(1e-40 * X, y), 1e-40 * X)
+    weight = np.random.default_rng(0).choice([1e-300, 1e300], 700)
+    assert_sensible(model().fit(X, y, weight), X)

@@ -103,3 +103,11 @@ def test_a_solution_is_found_once_and_is_no_part_of_the_state(monkeypatch):
     assert len(solves) == 1
     assert model.stream_.learned.memory.solved is not None
     assert pickle.loads(pickle.dumps(model)).stream_.learned.memory.solved is None
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e90])
+def test_the_unit_of_the_weights_does_not_matter_however_large(unit):
+    X, y = make_stream("random", 700, 4)
+    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 700)
+    plain, scaled = (ExactAUC(random_state=0, dtype="float32").fit(X, y, w) for w in (weight, unit * weight))
+    np.testing.assert_allclose(scaled.coef_, plain.coef_, rtol=1e-5)

@@ -54,7 +54,12 @@ class TwoClasses:
         if len(used):
             whole = len(used) == len(self.delta)
             active = self if whole else TwoClasses(self.G[np.ix_(used, used)], self.delta[used])
-            w[:, used] = [active.minimiser(float(alpha)) for alpha in alphas]
+            # Below this a penalty is lost in the rounding of G, and a factor that is found all the same says nothing.
+            least = 2.0 * len(used) * np.finfo(float).eps * np.trace(active.G)
+            w[:, used] = [
+                active.minimiser(float(alpha)) if alpha > least else active._by_eigenvalues(float(alpha))
+                for alpha in alphas
+            ]
         return w
 
     def _by_eigenvalues(self, alpha: float) -> Array:
@@ -101,9 +106,11 @@ class ClassMoments:
                 away, both = mean - self.means[c], self.counts[c] + total
                 # The means' own scatter is one more row: a single product, since D x D numbers are slow to pass over.
                 spread = np.vstack([Z - mean, away])
-                spread *= np.sqrt(np.append(weight, self.counts[c] * total / both))[:, None]
+                top = float(weight.max())  # float32 has no room for the heaviest weights
+                spread *= np.sqrt(np.append(weight, self.counts[c] * total / both) / top)[:, None]
                 spread = spread.astype(self.rows.dtype)  # which the rows have been rounded to
-                self.scatter[c] += spread.T @ spread
+                product = spread.T @ spread
+                self.scatter[c] += product if top == 1.0 else top * product.astype(float)
                 self.means[c] += (total / both) * away
                 self.counts[c] = both
         self.filled[0] = 0

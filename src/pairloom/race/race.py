@@ -222,7 +222,7 @@ class Race(Model):
             rows = rows[rings[0].weights[rows] > 0]  # those that grew a forest have no score
             scores = np.concatenate([ring.scores[rows] for ring in rings], axis=1)
             if len(rows):
-                scores = scores.reshape(len(rows), -1, self.n_vectors)
+                scores = np.nan_to_num(scores.reshape(len(rows), -1, self.n_vectors))
                 state.evidence.add(scores, rings[0].labels[rows], rings[0].weights[rows])
             state.evaluated = end
         if mixes_at(state.t):
@@ -243,6 +243,8 @@ class Race(Model):
         weights = stacked(*spoken(windows, parts, sizes, self.pairs.targets), prior) if windows else prior
         recent = np.concatenate([one.recent.view()[0] for one in running], axis=1)
         recent = recent.reshape(len(recent), len(parts), self.n_vectors)
+        whole = np.array([bool(np.isfinite(one.recent.view()[0]).all()) for one in running])
+        weights, prior = weights * whole, prior * whole  # who left the range of numbers says nothing
         state.mixture = Mixture(heard(weights, prior), parts[:, None] / spread(recent), recent.mean(axis=0))
         self._write_down(state, areas, parts, sizes)
 
