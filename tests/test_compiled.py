@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import pairloom
+from pairloom.base import compiled
+from pairloom.base.compiled import NEVER_COMPILED
 
 CALL = "import numpy as np; from pairloom.base.compiled import dot; print(dot(np.arange(3.0), np.arange(3.0)))"
 
@@ -83,6 +87,30 @@ def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
     assert float(second) == 2 * float(first) != 0
     (left,) = (package / "__pycache__").glob("pairloom-*")  # the old folder is gone
     assert left != folder
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [("cli/commands.py", False), ("experiments/reproduce/cells.py", False), ("experiments/new.py", False),
+     ("losses.py", True), ("base/extras.py", True), ("estimators/experiments/new.py", True)],
+)  # fmt: skip
+def test_an_edit_counts_unless_nothing_is_compiled_there(tmp_path, monkeypatch, file, counts):
+    package = copy_package(tmp_path)
+    monkeypatch.setattr(compiled, "PACKAGE", package)
+    before = compiled._source_hash()
+    (package / file).parent.mkdir(exist_ok=True)
+    with (package / file).open("a") as source:
+        source.write("# edited\n")
+    assert (compiled._source_hash() != before) == counts
+
+
+@pytest.mark.parametrize("folder", sorted(NEVER_COMPILED))
+def test_where_an_edit_does_not_count_nothing_is_compiled(folder):
+    files = sorted((compiled.PACKAGE / folder).rglob("*.py"))
+    assert files
+    for path in files:
+        source = path.read_text()
+        assert not any(word in source for word in ("@compiled", "base.compiled", "njit", "numba.jit")), path
 
 
 def test_numbas_own_setting_is_left_alone():

@@ -1,7 +1,7 @@
 """Compiled array functions: one decorator, and a disk cache that an edit can never fool.
 
 Numba stamps a cached function with its own file only, so an edit in an imported file would leave old
-machine code running. Here the cache folder is named by a hash of all sources of the package.
+machine code running. Here the cache folder is named by a hash of all sources that compiled code can come from.
 """
 
 import hashlib
@@ -26,6 +26,9 @@ CONFIG: Any = numba.config
 
 PACKAGE = Path(__file__).parent.parent
 
+NEVER_COMPILED = frozenset({"cli", "experiments"})
+"""Folders whose sources do not count: they hold no compiled function, and as the top layers nothing imports them."""
+
 STALE_SECONDS = 86_400
 """Machine code of other sources is removed after a day."""
 
@@ -40,8 +43,10 @@ which of the two runs depends on what else the process has compiled or loaded. S
 def _source_hash() -> str:
     digest = hashlib.blake2b(digest_size=8)
     for path in sorted(PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(PACKAGE).as_posix().encode())
-        digest.update(path.read_bytes())
+        name = path.relative_to(PACKAGE)
+        if name.parts[0] not in NEVER_COMPILED:
+            digest.update(name.as_posix().encode())
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
