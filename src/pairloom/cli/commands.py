@@ -1,6 +1,7 @@
 """The commands: they parse options and call; what a command does lives elsewhere."""
 
 import tempfile
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,18 @@ import typer
 
 from pairloom import __version__
 from pairloom.base.extras import needed
+
+
+class Experiments(StrEnum):
+    """The parts of the paper."""
+
+    TABLE = "table"
+    AUC_TIME = "auc-time"
+    FEATURES = "features"
+    CLUSTERS = "clusters"
+    COST = "cost"
+    ALL = "all"
+
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -93,3 +106,42 @@ def systems(
     from pairloom.experiments.systems import run
 
     run(markdown)
+
+
+@app.command(epilog="Example: [bold]pairloom reproduce table --quick --datasets diabetes --out quick[/bold]")
+def reproduce(
+    experiment: Annotated[Experiments, typer.Argument(help="A part of the paper, or all of them.", show_default=False)],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small sets and short sweeps: minutes in place of an hour.")
+    ] = False,
+    datasets: Annotated[
+        str | None, typer.Option(help="These data sets only, with commas between: usps,a9a.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results and the report.", file_okay=False)] = Path(
+        "reproduction"
+    ),
+    jobs: Annotated[int, typer.Option(min=1, help="Processes; default: one for each core.", show_default=False)] = 0,
+) -> None:
+    """Run the experiments of the FPOGD paper (ACML 2023), and write results (CSV) and a report (HTML).
+
+    What is in the folder already is not run again: a run that was stopped goes on where it was.
+    """
+    needed("matplotlib", "plot", "The report")
+    from joblib import cpu_count
+
+    from pairloom.data import DATASETS
+    from pairloom.experiments.reproduce.command import run
+
+    chosen = None if datasets is None else tuple(name.strip() for name in datasets.split(","))
+    unknown = [name for name in chosen or () if name not in DATASETS]
+    if unknown:
+        raise typer.BadParameter(
+            f"no data set {unknown[0]!r}; there are {', '.join(DATASETS)}", param_hint="--datasets"
+        )
+    try:
+        done = run(experiment.value, quick, chosen, out, jobs or cpu_count())
+    except KeyboardInterrupt:
+        typer.echo(f"Stopped. What is done is in {out}: the same command goes on from there.", err=True)
+        raise typer.Exit(130) from None
+    if not done:
+        raise typer.Exit(2)

@@ -98,7 +98,7 @@ def load_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None, 
 
 def load(source: Source, places: Places, *, may_download: bool = True) -> Dataset:
     """Read and check all files of a source, which need not be in the catalogue."""
-    paths = tuple(_obtain(source, part, places, may_download) for part in source.parts)
+    paths = obtain(source, places, may_download=may_download)
     read = [_read(path, source) for path in paths]
     X = vstack([X for X, _ in read], format="csr")
     y = np.concatenate([y for _, y in read])
@@ -117,6 +117,11 @@ def load(source: Source, places: Places, *, may_download: bool = True) -> Datase
         n_negative=source.n_negative,
         source=paths,
     )
+
+
+def obtain(source: Source, places: Places, *, may_download: bool = True) -> tuple[Path, ...]:
+    """The files of a source, found or downloaded, not read; FileNotFoundError says what is expected where."""
+    return tuple(_obtain(source, part, places, may_download) for part in source.parts)
 
 
 def _counts(n_negative: int, n_positive: int) -> str:

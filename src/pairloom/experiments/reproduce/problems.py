@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-from sklearn.preprocessing import MinMaxScaler, Normalizer
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer
 
 from pairloom.base.typing import Array
 from pairloom.data import DATASETS, load_dataset

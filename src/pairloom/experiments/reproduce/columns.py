@@ -1,0 +1,292 @@
+"""The columns of the AUC table: every system, how it is made, what is tuned, how many rows it learns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import product
+from math import ceil, log, sqrt
+from typing import Any, Literal
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from pairloom.estimators import AUCClassifier
+from pairloom.experiments.reproduce.cells import Settings
+from pairloom.experiments.reproduce.problems import Shape, View
+from pairloom.features import Gaussian, RandomFourier
+from pairloom.systems import (
+    FPOGD,
+    KOIL,
+    OAM,
+    OGD,
+    OLP,
+    OPAUC,
+    OPERA,
+    SOLAM,
+    SPAM,
+    AdaDSG,
+    ExactAUC,
+    FourierSGD,
+    ProjectronPP,
+    SparseKernelAUC,
+)
+
+OPERA_ROWS = 4096
+"""That OPERA learns: its model grows with each."""
+SQUARED_FEATURES = 2048
+"""That ExactAUC takes at most in a kernel space: it keeps D^2 numbers."""
+SQUARED_COLUMNS = 2000
+"""Columns from which on systems that keep D^2 numbers are left out."""
+SLOW_COLUMNS = 200
+"""Columns from which on OPAUC, at D^2 a row, is tuned as a slow system."""
+SVC_ROWS = 50_000
+"""Of the largest set that SVC takes part in."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What all experiments share: see ``configs/protocol.toml``."""
+
+    seed: int
+    folds: int
+    selection_folds: int
+    selection_rows: int
+    slow_selection_rows: int
+    most_rows: int
+    etas: tuple[float, ...]
+    lambdas: tuple[float, ...]
+    net_lambdas: tuple[float, ...]
+    widths: tuple[float, ...]
+
+
+def n_features_of(shape: Shape) -> int:
+    """The paper's number of random features, sqrt(T) ln T for T training rows, rounded up."""
+    return ceil(sqrt(shape.n_rows) * log(shape.n_rows))
+
+
+def unit_width(shape: Shape) -> float:
+    """1 / (2 d), the paper's width; for rows of norm 1 a quarter of one over their median squared distance."""
+    return 1 / 8 if shape.sparse else 1 / (2 * shape.n_features)
+
+
+Make = Callable[[Shape, Settings, int], Any]
+
+
+def combined(**values: Any) -> list[Settings]:
+    """All combinations."""
+    return [dict(zip(values, choice, strict=True)) for choice in product(*values.values())]
+
+
+def _nothing(shape: Shape, protocol: Protocol) -> list[Settings]:
+    return []
+
+
+def _always(shape: Shape) -> bool:
+    return True
+
+
+def _never(shape: Shape) -> bool:
+    return False
+
+
+def _takes_part(shape: Shape) -> str:
+    return ""
+
+
+def _linear_micros(shape: Shape) -> float:
+    return 1.0 + shape.n_features * (1e-3 if shape.sparse else 6e-3)
+
+
+def _fourier_micros(shape: Shape) -> float:
+    """A row of d columns to D features, then D numbers of 16 strata twice."""
+    return 1.0 + n_features_of(shape) * (0.009 + 2e-5 * shape.n_features)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A system in the table.
+
+    Parameters
+    ----------
+    make : an unfitted model for the training part of a fold, settings and a seed
+    grid : what is tuned; an empty list for nothing
+    view : how it sees the rows
+    most : rows that it learns at most; "capped" for the protocol's ``most_rows``
+    slow : whether it is tuned on few rows
+    left_out : why it does not take part in a set, or ""
+    micros : a guess of its time per row
+    one_pass : whether all settings of a grid that differ in steps and penalties alone are learned in one pass
+    """
+
+    name: str
+    make: Make
+    grid: Callable[[Shape, Protocol], list[Settings]] = _nothing
+    view: View = "scaled"
+    most: int | Literal["capped"] | None = None
+    slow: Callable[[Shape], bool] = _never
+    left_out: Callable[[Shape], str] = _takes_part
+    micros: Callable[[Shape], float] = _linear_micros
+    one_pass: bool = False
+
+    def n_learned(self, shape: Shape, protocol: Protocol) -> int:
+        """Training rows that it learns."""
+        most = protocol.most_rows if self.most == "capped" else self.most or shape.n_rows
+        return min(shape.n_rows, most)
+
+    def n_tuned(self, shape: Shape, protocol: Protocol) -> int:
+        """Training rows that its settings are selected on."""
+        return min(shape.n_rows, protocol.slow_selection_rows if self.slow(shape) else protocol.selection_rows)
+
+
+def of(kind: Callable[..., Any], **fixed: Any) -> Make:
+    """Makes a classifier with fixed parameters, settings and a seed."""
+
+    def make(shape: Shape, settings: Settings, seed: int) -> Any:
+        return kind(random_state=seed, **{**fixed, **settings})
+
+    return make
+
+
+def fpogd(**fixed: Any) -> Make:
+    """FPOGD with the paper's number of features, and what else the shape of the data decides."""
+
+    def make(shape: Shape, settings: Settings, seed: int) -> FPOGD:
+        chosen = {**fixed, **settings}
+        if "gamma" in chosen:
+            chosen["gamma"] = chosen["gamma"](shape) if callable(chosen["gamma"]) else chosen["gamma"]
+        return FPOGD(n_components="auto", horizon=shape.n_rows, random_state=seed, **chosen)
+
+    return make
+
+
+def kernel_exact(shape: Shape, settings: Settings, seed: int) -> ExactAUC:
+    """ExactAUC in the space of "FPOGD, kernel", or in a smaller one."""
+    features = RandomFourier(min(n_features_of(shape), SQUARED_FEATURES), Gaussian("paper"))
+    return ExactAUC(features=features, random_state=seed, **settings)
+
+
+def fourier_sgd(shape: Shape, settings: Settings, seed: int) -> FourierSGD:
+    """FourierSGD in the space of "FPOGD, kernel"."""
+    return FourierSGD(n_components=n_features_of(shape), random_state=seed, **settings)
+
+
+def logistic(shape: Shape, settings: Settings, seed: int) -> Any:
+    """scikit-learn's, with its default penalty."""
+    return LogisticRegression(max_iter=1000)
+
+
+def svc(shape: Shape, settings: Settings, seed: int) -> Any:
+    """scikit-learn's, Gaussian kernel."""
+    return SVC(C=10.0, gamma="scale", cache_size=2000)
+
+
+def lightgbm(shape: Shape, settings: Settings, seed: int) -> Any:
+    """500 trees of 31 leaves."""
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(n_estimators=500, learning_rate=0.1, n_jobs=1, random_state=seed, verbose=-1)
+
+
+def steps_and_penalties(shape: Shape, protocol: Protocol) -> list[Settings]:
+    """The paper's 64 settings."""
+    return combined(alpha=protocol.lambdas, eta=protocol.etas)
+
+
+def or_eight(shape: Shape, protocol: Protocol) -> list[Settings]:
+    """The paper's settings, or its steps alone where there are many columns."""
+    return combined(eta=protocol.etas) if many_columns(shape) else steps_and_penalties(shape, protocol)
+
+
+def many_columns(shape: Shape) -> bool:
+    """Whether D^2 numbers for each row take their time."""
+    return shape.n_features > SLOW_COLUMNS
+
+
+def too_wide(shape: Shape) -> str:
+    """Why systems that keep D^2 numbers are left out."""
+    n = shape.n_features
+    return f"keeps the squares of {n:,} columns: {n * n / 1e6:,.0f} million numbers" if n > SQUARED_COLUMNS else ""
+
+
+def too_long(shape: Shape) -> str:
+    """Why SVC is left out."""
+    return f"more than {SVC_ROWS:,} rows" if shape.n_rows > SVC_ROWS * 4 // 5 else ""
+
+
+def no_lightgbm(shape: Shape) -> str:
+    """Why LightGBM is left out."""
+    return "" if find_spec("lightgbm") else "LightGBM is not installed: pip install 'pairloom[reproduce]'"
+
+
+_COLUMNS = (
+    Column(
+        "FPOGD, kernel", fpogd(gamma="paper"), steps_and_penalties, micros=_fourier_micros, one_pass=True,
+    ),
+    Column("FPOGD, linear", fpogd(kernel="linear"), steps_and_penalties, view="unit", one_pass=True),
+    Column(
+        "SPAM-NET", of(SPAM, schedule="constant"),
+        lambda shape, p: combined(alpha=p.net_lambdas, l1=p.net_lambdas, eta=p.etas), view="unit",
+    ),
+    Column("OGD", of(OGD, loss="square", schedule="constant"), steps_and_penalties, view="unit", one_pass=True),
+    Column(
+        "SparseKernelAUC", of(SparseKernelAUC), lambda shape, p: combined(alpha=p.lambdas), most="capped", slow=_always,
+        micros=lambda shape: 1000.0,
+    ),
+    Column(
+        "ProjectronPP", of(ProjectronPP), lambda shape, p: combined(theta=p.etas), most="capped", slow=_always,
+        micros=lambda shape: 20.0 + 0.3 * shape.n_features,
+    ),
+    Column("Kar", of(OLP, loss="square", schedule="constant"), steps_and_penalties, view="unit", one_pass=True),
+    Column("AUCClassifier", of(AUCClassifier), view="raw", micros=lambda shape: 150.0 + 0.5 * shape.n_features),
+    Column(
+        "FPOGD, 1/d", fpogd(gamma=lambda shape: 1 / shape.n_features), steps_and_penalties, micros=_fourier_micros,
+        one_pass=True,
+    ),
+    Column(
+        "FPOGD, tuned width", fpogd(),
+        lambda shape, p: combined(
+            gamma=[c * unit_width(shape) for c in p.widths], alpha=p.lambdas, eta=p.etas
+        ),
+        micros=_fourier_micros, one_pass=True,
+    ),
+    Column(
+        "KOIL++", of(KOIL), lambda shape, p: combined(C=[1.0, 10.0], eta=p.etas[::2]), most="capped", slow=_always,
+        micros=lambda shape: 10.0 + 0.3 * shape.n_features,
+    ),
+    Column(
+        "OAM", of(OAM),
+        lambda shape, p: combined(update=["sequential", "gradient"], C=p.lambdas), view="unit",
+        micros=lambda shape: 3.0 + 0.02 * shape.n_features,
+    ),
+    Column(
+        "OPAUC", of(OPAUC), or_eight, view="unit", slow=many_columns, left_out=too_wide,
+        micros=lambda shape: 1.0 + 1e-3 * shape.n_features**2,
+    ),
+    Column("SOLAM", of(SOLAM, schedule="constant"), lambda shape, p: combined(radius=[1.0, 10.0, 100.0], eta=p.etas), view="unit"),
+    Column("SPAM", of(SPAM, schedule="constant"), steps_and_penalties, view="unit"),
+    Column(
+        "OPERA", of(OPERA, pairs="opposite", max_rows=OPERA_ROWS), lambda shape, p: combined(eta=p.etas),
+        most=OPERA_ROWS, slow=_always, micros=lambda shape: 500.0,
+    ),
+    Column("AdaDSG", of(AdaDSG), steps_and_penalties, view="unit", most="capped"),
+    Column("FourierSGD", fourier_sgd, steps_and_penalties, micros=_fourier_micros),
+    Column(
+        "ExactAUC", of(ExactAUC), lambda shape, p: combined(alpha=p.lambdas), view="unit", left_out=too_wide,
+        micros=lambda shape: 1.0 + 1e-4 * shape.n_features**2,
+    ),
+    Column(
+        "ExactAUC, kernel", kernel_exact, lambda shape, p: combined(alpha=p.lambdas),
+        micros=lambda shape: _fourier_micros(shape) + 70.0,
+    ),
+    Column("logistic", logistic, micros=lambda shape: 1.0 + 0.2 * shape.n_features),
+    Column(
+        "SVC", svc, left_out=too_long,
+        micros=lambda shape: shape.n_rows * 2e-4 * (1.0 + 0.5 * min(shape.n_features, 500)),
+    ),
+    Column(
+        "LightGBM", lightgbm, view="raw", left_out=no_lightgbm, micros=lambda shape: 20.0 + 1.2 * shape.n_features
+    ),
+)  # fmt: skip
+
+COLUMNS = {column.name: column for column in _COLUMNS}
+"""The paper's systems first, then ours and those beyond the paper, then the batch references."""
