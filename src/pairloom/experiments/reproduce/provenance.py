@@ -5,7 +5,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pairloom import __version__
+import pairloom
 
 PACKAGES = ("numpy", "numba", "scikit-learn", "scipy", "lightgbm")
 
@@ -33,15 +33,16 @@ def machine() -> str:
 def commit() -> str:
     """Of the checkout that this package is run from, with a mark if it was changed since; else the release."""
     try:
-        _git("ls-files", "--error-unmatch", Path(__file__).name)  # not the repository around an installed package
+        _git("ls-files", "--error-unmatch", "__init__.py")  # not the repository around an installed package
         head = _git("rev-parse", "HEAD")
         changed = _git("status", "--porcelain", "--", ".")
     except (OSError, subprocess.CalledProcessError):
-        return f"pairloom {__version__}"
+        return f"pairloom {pairloom.__version__}"
     return f"{head[:12]}{' with changes' if changed else ''}"
 
 
 def _git(*words: str) -> str:
-    folder = Path(__file__).parent
-    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *words], cwd=Path(pairloom.__file__).parent, capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
