@@ -26,6 +26,18 @@ def next_replay(t: int, last: int) -> int:
     return min(replay, last)
 
 
+def last_replay(t: int, last: int) -> int:
+    """The newest of the rows 1, 4, 16, ..., ``last`` up to row t: the rules in use were fixed there; 0 before row 1.
+
+    >>> last_replay(0, 1024), last_replay(768, 1024), last_replay(5000, 1024)
+    (0, 256, 1024)
+    """
+    row = 0
+    while row < last and next_replay(row, last) <= t:
+        row = next_replay(row, last)
+    return row
+
+
 def next_calibration(t: int) -> int:
     """The first row after row t at which the calibration is fitted anew.
 

@@ -77,14 +77,20 @@ def step(learner: Parts, state: State, row: Batch) -> Array:
 
 def learn_pairs(learner: Parts, state: State, k: int, example: Example) -> None:
     """What model k learns from the pairs of the newest example."""
-    model = learner.pairs.targets[k]
-    partners, p = paired(learner.memory, learner.pairs, state.memory.slots, example, model)
+    partners, p = partners_of(learner, state, k, example)
     if p is None:
         return
-    if learner.memory.weighting == "sum":
-        p = p * state.totals[k, int(example.y != model)]
     learn = sweep if learner.step.sequential else adapt if learner.step.per_coordinate else descend
     learn(learner, state, k, example, partners, p)
+
+
+def partners_of(learner: Parts, state: State, k: int, example: Example) -> tuple[Array, Array | None]:
+    """``paired`` for model k; where weights are sums, with those sums."""
+    model = learner.pairs.targets[k]
+    partners, p = paired(learner.memory, learner.pairs, state.memory.slots, example, model)
+    if p is not None and learner.memory.weighting == "sum":
+        p = p * state.totals[k, int(example.y != model)]
+    return partners, p
 
 
 def descend(learner: Parts, state: State, k: int, example: Example, partners: Array, weights: Array) -> None:

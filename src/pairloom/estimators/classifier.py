@@ -72,6 +72,15 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
     def _make_model(self, n_classes: int, seed: int | None) -> Model:
         """The composition of parts that the parameters stand for."""
 
+    def to_model(self, n_classes: int = 2) -> Model:
+        """The model that the parameters stand for, a frozen value: ``stream_.model`` of an estimator that has learned.
+
+        >>> from pairloom.systems import OGD
+        >>> OGD(random_state=0).to_model().memory
+        Latest(partner='previous', size=1)
+        """
+        return self._make_model(n_classes, next_seed(self.random_state))
+
     @property
     def needs_all_rows(self) -> bool:
         """Whether all rows are needed at once: then there is ``fit`` alone."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,18 @@ from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.features.base import Change
 from pairloom.losses import Loss, Residual, Square
-from pairloom.memory import Memory, MemoryState, Strata
+from pairloom.memory import Example, Memory, MemoryState, Slots, Strata
 from pairloom.models.base import Mapped, Trouble, classes, linear_scores
+from pairloom.pairs import NO_QUERY
 from pairloom.steps import L2, Penalty
+
+
+class Partners(NamedTuple):
+    """The slots with which an example makes pairs: ``points`` phi(x_j), their ``labels``, and the ``weights`` p_j."""
+
+    points: Array
+    labels: Array
+    weights: Array
 
 
 @dataclass(frozen=True)
@@ -134,6 +143,32 @@ class Learner(Mapped):
         """<w, phi(x)> of each row, with the output iterate."""
         return linear_scores(self.features, state, self.coef(state), X)
 
+    def partners(self, state: State, y: float, k: int = 0) -> Partners:
+        """B_t and p_j: what an example with the code ``y`` would be paired with, now; ``k``: by which weight vector.
+
+        >>> from pairloom import Identity, Latest, Stream
+        >>> learner = Learner(features=Identity(), memory=Latest("opposite", 2), seed=0)
+        >>> stream = Stream(learner).partial_fit([[1.0], [2.0], [3.0]], [-1, -1, 1])
+        >>> points, labels, weights = learner.partners(stream.learned, 1.0)
+        >>> points.ravel().tolist(), labels.tolist(), weights.tolist()
+        ([1.0, 2.0], [0.0, 0.0], [0.5, 0.5])
+        """
+        slots = self._slots(state)
+        at, p = reference.partners_of(self, state, k, _newest(np.zeros(slots.points.shape[1]), y))
+        return Partners(slots.points[at], slots.labels[at], np.zeros(len(at)) if p is None else p)
+
+    def pair_gradient(
+        self, state: State, z: Array, y: float, *, w: Array | None = None, k: int = 0
+    ) -> tuple[float, Array]:
+        """Loss g and gradient v of an example phi(x) = ``z`` with the code ``y`` against its partners, in float64.
+
+        At the weights ``w``, by default those of the state; both are 0 where there is no partner. A step descends v.
+        """
+        slots, example = self._slots(state), _newest(np.asarray(z, float), y)
+        at, p = reference.partners_of(self, state, k, example)
+        w = np.asarray(state.w[k] if w is None else w, float)
+        return (0.0, np.zeros(len(w))) if p is None else reference.gradient(self, slots, w, k, example, at, p)
+
     def next_row(self, state: State) -> int:
         """The last row that is learned with the features of the next one, or one before it."""
         return self.features.next_change(state.phi, state.t + 1)
@@ -143,6 +178,16 @@ class Learner(Mapped):
 
     def trouble(self, state: State, told: float) -> Trouble | None:
         return self.stable(state, told)
+
+    def _slots(self, state: State) -> Slots:
+        """The slots, if their points are arrays."""
+        slots: Slots = state.memory.slots
+        if slots.points.shape[1] != state.w.shape[1] or state.cells is not None:
+            raise ValueError(
+                f"compiled engines keep the points of {type(self.features).__name__} as lists of entries, not as "
+                "arrays: use engine='reference'"
+            )
+        return slots
 
     def start_memory(self, n_features: int, phi: Any, rows: Any) -> MemoryState:
         """The memory before the first row, with rules fixed from the first rows."""
@@ -155,6 +200,11 @@ class Learner(Mapped):
         u_dim = n_features if by_input else dim
         start = self.memory.start_csr if sparse_points else self.memory.start
         return start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
+
+
+def _newest(z: Array, y: float) -> Example:
+    """An example that is only looked at."""
+    return Example(z, z, float(y), 1.0, NO_QUERY, np.empty(0))
 
 
 def catch_up(learner: Learner, state: State) -> None:
