@@ -7,13 +7,13 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 from sklearn.datasets import load_breast_cancer
-from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from pairloom.cli.commands import Experiments, app
@@ -100,7 +100,7 @@ def test_a_curve_ends_where_the_table_is(split):
     model = column.make(split.shape, {"eta": 0.1, "alpha": 1e-4}, 0)
     curve = learning_curve(model, rows, [50, 100, 300])
     assert [point["row"] for point in curve] == [50, 100, 300]
-    assert all(later["seconds"] > sooner["seconds"] for sooner, later in zip(curve, curve[1:], strict=False))
+    assert all(later["seconds"] > sooner["seconds"] for sooner, later in pairwise(curve))
     assert curve[-1]["auc"] == learn_fold(column, split, {"eta": 0.1, "alpha": 1e-4}, PROTOCOL)["auc"]
 
 

@@ -1,8 +1,7 @@
 """The scikit-learn face of a pairwise classifier: labels, validation, calibration, one row at a time."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, softmax
@@ -13,15 +12,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from pairloom.base.batch import Batch
-from pairloom.base.randomness import fresh_seed, next_seed, seed_of
+from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_weight, refuse_masked
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_labels import Labels, check_no_gaps, declared_classes, learn_labels
 from pairloom.metrics.area import Area, mean_area
 from pairloom.models.base import Model
-from pairloom.models.grid import Grid
-from pairloom.models.learner import Learner
 from pairloom.pairs import query_code, query_codes
 from pairloom.stream import ArrivalScores, Stream
 from pairloom.stream.calibration import Calibration, Fit
@@ -32,27 +29,6 @@ def is_online(model: "PairwiseClassifier") -> bool:
     if model.needs_all_rows:
         raise AttributeError(f"{model!r} needs all rows at once: call fit")
     return True
-
-
-def bare_stream(model: "PairwiseClassifier", n_classes: int = 2) -> Stream:
-    """The model of a classifier on a stream of its own, with nobody who calibrates its scores.
-
-    Labels are -1 or 0 and +1 for two classes, 0 ... K - 1 for more.
-    """
-    return Stream(model._make_model(n_classes, _seed(model)))
-
-
-def side_by_side(models: "Sequence[PairwiseClassifier]", n_classes: int = 2) -> Stream:
-    """The models of these classifiers as one :class:`~pairloom.Grid`: they share map, memory and seed.
-
-    Labels as in ``bare_stream``. ValueError if they cannot learn side by side.
-    """
-    seed = _seed(models[0])
-    return Stream(Grid(cast(Learner, model._make_model(n_classes, seed)) for model in models))
-
-
-def _seed(model: "PairwiseClassifier") -> int | None:
-    return fresh_seed() if model.random_state is None else seed_of(model.random_state)
 
 
 class PairwiseClassifier(ClassifierMixin, StreamEstimator):

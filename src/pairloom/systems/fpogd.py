@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import clone
 
 from pairloom.base.checks import check_choice, check_count
+from pairloom.base.randomness import fresh_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
-from pairloom.estimators.classifier import PairwiseClassifier, side_by_side
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.choice import KernelName
 from pairloom.features.scaling import Scaling
@@ -21,6 +22,7 @@ from pairloom.memory import Strata
 from pairloom.memory.base import By, Normalization, Space
 from pairloom.memory.strata import Representative, StrataState
 from pairloom.models.base import Dtype
+from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Form, schedule_named
@@ -195,12 +197,13 @@ class FPOGD(PairwiseClassifier):
         >>> len(grid.model), grid.model.learners[1].step, grid.model.learners[1].penalty
         (6, Constant(eta=0.2), L2(alpha=1e-06, form='explicit'))
         """
+        seed = fresh_seed() if self.random_state is None else seed_of(self.random_state)
         values = {"loss": losses, "schedule": schedules, "average": averages, "alpha": alphas, "eta": etas}
         varied = {name: list(choices) for name, choices in values.items() if choices is not None}
         models = [
             clone(self).set_params(**dict(zip(varied, choice, strict=True))) for choice in product(*varied.values())
         ]
-        return side_by_side(models, n_classes)
+        return Stream(Grid([model._make_model(n_classes, seed) for model in models]))
 
     def _n_components(self) -> int:
         if self.n_components != "auto":

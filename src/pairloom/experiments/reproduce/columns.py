@@ -156,7 +156,7 @@ def fpogd(**fixed: Any) -> Make:
     return make
 
 
-def double_width(shape: Shape, settings: Settings, seed: int) -> FPOGD:
+def double_width(shape: Shape, settings: Settings, seed: int) -> Any:
     """FPOGD with the other reading of the paper's width, 1 / d."""
     return fpogd(gamma=1 / shape.n_features)(shape, settings, seed)
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from pairloom import StabilityWarning
+from pairloom import Grid, StabilityWarning, Stream
 from pairloom.base.typing import Array
-from pairloom.estimators.classifier import PairwiseClassifier, bare_stream, side_by_side
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.experiments.reproduce.cells import Cell, Record, Settings, Task
 from pairloom.experiments.reproduce.columns import COLUMNS, Column, Protocol
 from pairloom.experiments.reproduce.problems import Shape, Split, shape_of, split_of
@@ -35,7 +35,7 @@ def aucs(column: Column, shape: Shape, grid: list[Settings], split: Split, seed:
     found: list[float] = []
     for _, group in groupby(grid, key=lambda one: [one[name] for name in one if name not in SHARED]):
         models = [column.make(shape, settings, seed) for settings in group]
-        together = side_by_side(models).partial_fit(split.X, split.y)
+        together = Stream(Grid(model.to_model() for model in models)).partial_fit(split.X, split.y)
         found += [_auc(split.y_test, one) for one in together.score(split.X_test).T]
     return found
 
@@ -44,7 +44,7 @@ def _alone(model: PairwiseClassifier, split: Split) -> Array:
     """Test scores; no time is spent on calibration, which changes no ranking."""
     if model.needs_all_rows:
         return scores(model.fit(split.X, split.y), split.X_test)
-    return bare_stream(model).partial_fit(split.X, split.y).score(split.X_test)
+    return Stream(model.to_model()).partial_fit(split.X, split.y).score(split.X_test)
 
 
 def _auc(y: Array, given: Array) -> float:
