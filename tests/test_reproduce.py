@@ -50,7 +50,7 @@ def test_every_column_learns_a_fold(name, split):
 @pytest.mark.parametrize("name", ["FPOGD, kernel", "FPOGD, linear", "OGD", "Kar"])
 def test_one_pass_of_all_settings_is_each_of_them_alone(name, split):
     column, rows = COLUMNS[name], split.seen_as(COLUMNS[name].view)
-    grid = [{"alpha": 1e-4, "eta": 0.01}, {"alpha": 1e-2, "eta": 0.1}]
+    grid = [{"alpha": 1e-4, "eta": 0.002}, {"alpha": 1e-2, "eta": 0.01}]
     together = aucs(column, split.shape, grid, rows, 0)
     alone = aucs(replace(column, one_pass=False), split.shape, grid, rows, 0)
     # Weights agree to 1e-5 relative; a pair of rows may change places.
@@ -66,13 +66,13 @@ def test_widths_do_not_share_a_pass(split):
 
 
 def test_selection_takes_the_best_mean_over_inner_folds(split):
-    column = COLUMNS["OPAUC"]
+    column = COLUMNS["ExactAUC"]
     found = best(column, split.shape, split, PROTOCOL)
     grid = column.grid(split.shape, PROTOCOL)
     inner = [part.seen_as(column.view) for part in split.first(150).inner(3, PROTOCOL.seed)]
     means = np.mean([aucs(column, split.shape, grid, part, 0) for part in inner], axis=0)
     assert json.loads(found["settings"]) == grid[int(means.argmax())]
-    assert (found["auc"], found["n_settings"], found["rows"]) == (pytest.approx(means.max()), 64, 150)
+    assert (found["auc"], found["n_settings"], found["rows"]) == (pytest.approx(means.max()), 8, 150)
 
 
 def test_the_protocol_has_the_settings_of_the_paper():

@@ -29,9 +29,16 @@ def scores(model: Any, X: Any) -> Array:
 
 def aucs(column: Column, shape: Shape, grid: list[Settings], split: Split, seed: int) -> list[float]:
     """Test AUC of each of the settings; 0 for a model whose scores are no numbers."""
-    if not column.one_pass:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StabilityWarning)  # some steps are too long on purpose
+        if column.one_pass:
+            return _side_by_side(column, shape, grid, split, seed)
         models = [column.make(shape, settings, seed) for settings in grid]
         return [_auc(split.y_test, _alone(model, split)) for model in models]
+
+
+def _side_by_side(column: Column, shape: Shape, grid: list[Settings], split: Split, seed: int) -> list[float]:
+    """Settings that differ in step and penalty alone, one pass for all."""
     found: list[float] = []
     for _, group in groupby(grid, key=lambda one: [one[name] for name in one if name not in SHARED]):
         models = [column.make(shape, settings, seed) for settings in group]
@@ -56,9 +63,7 @@ def best(column: Column, shape: Shape, split: Split, protocol: Protocol) -> Reco
     grid, began = column.grid(shape, protocol), process_time()
     rows = split.first(column.n_tuned(shape, protocol))
     inner = [part.seen_as(column.view) for part in rows.inner(protocol.selection_folds, protocol.seed)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StabilityWarning)  # some steps are too long on purpose
-        mean = np.mean([aucs(column, shape, grid, part, protocol.seed) for part in inner], axis=0)
+    mean = np.mean([aucs(column, shape, grid, part, protocol.seed) for part in inner], axis=0)
     return {
         "settings": json.dumps(grid[int(mean.argmax())]), "auc": float(mean.max()), "n_settings": len(grid),
         "rows": len(rows.y), "seconds": process_time() - began,
