@@ -280,7 +280,7 @@ _COLUMNS = (
         micros=lambda shape: 1.0 + 1e-4 * shape.n_features**2,
     ),
     Column(
-        "ExactAUC, kernel", kernel_exact, lambda shape, p: combined(alpha=p.lambdas),
+        "ExactAUC, kernel", kernel_exact, lambda shape, p: combined(alpha=p.net_lambdas), slow=_always,
         micros=lambda shape: _fourier_micros(shape) + 70.0,
     ),
     Column("logistic", logistic, micros=lambda shape: 1.0 + 0.2 * shape.n_features),
