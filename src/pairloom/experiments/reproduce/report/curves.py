@@ -1,0 +1,119 @@
+"""AUC against time, and AUC against the number of random features."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from pairloom.data import DATASETS
+from pairloom.experiments.reproduce import paper
+from pairloom.experiments.reproduce.cells import Record
+from pairloom.experiments.reproduce.report import svg
+from pairloom.experiments.reproduce.report.estimates import estimate
+from pairloom.experiments.reproduce.report.html import Markup, missing, section
+from pairloom.experiments.reproduce.report.measured import GROUPS, in_order, sets_in_order
+from pairloom.experiments.reproduce.report.wording import count, duration
+from pairloom.experiments.reproduce.results import Results
+
+DRAWN = (*GROUPS["in the paper"], "AUCClassifier")
+"""The systems whose curves are shown."""
+
+N_POINTS = 60
+"""Of a curve: more cannot be told apart."""
+
+
+def time_section(results: Results) -> Markup:
+    """One panel for each data set."""
+    records = [one for one in results.read("auc-time") if one.get("system") in DRAWN and "auc" in one]
+    if not records:
+        return section("auc-time", "AUC against time", missing("auc-time"))
+    panels = [
+        _time_panel(dataset, [one for one in records if one["dataset"] == dataset])
+        for dataset in sets_in_order(one["dataset"] for one in records)
+    ]
+    systems = in_order(one["system"] for one in records)
+    caption = (
+        "AUC × 100 on the test rows of the first fold against processor time of learning; the time of evaluation is "
+        "not counted. Each system learns with the settings selected for the table, all in one thread."
+    )
+    key = svg.legend([(system, svg.style_of(system)) for system in systems])
+    return section("auc-time", "AUC against time", svg.shown("figure-auc-time", panels, caption, key))
+
+
+def _time_panel(dataset: str, records: Sequence[Record]) -> Markup:
+    figure, axes = svg.panel(dataset, "processor time", "AUC × 100")
+    curves = curves_of(records)
+    for system in reversed(list(curves)):
+        points = thinned([one for one in curves[system] if one["seconds"] > 0])
+        svg.line(axes, [one["seconds"] for one in points], [100 * one["auc"] for one in points], svg.style_of(system))
+    last = [100 * curve[-1]["auc"] for curve in curves.values()]
+    every = [100 * one["auc"] for one in records]
+    low = max(min(every), min(last) - 8)
+    high = max(every)
+    axes.set_ylim(low - 0.05 * (high - low) - 0.1, high + 0.08 * (high - low) + 0.1)
+    svg.log_axis(axes, "x", duration)
+    return svg.inline(figure, f"AUC against time on {dataset}")
+
+
+def curves_of(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """The records of each system in the order of rows."""
+    return {
+        system: sorted((one for one in records if one["system"] == system), key=lambda one: one.get("row", 0))
+        for system in in_order(one["system"] for one in records)
+    }
+
+
+def thinned(points: Sequence[Record]) -> list[Record]:
+    """At most ``N_POINTS`` of the points, dense at the start as a logarithmic axis shows them, and the last."""
+    n = len(points)
+    if n <= N_POINTS:
+        return list(points)
+    kept = sorted({min(round(n ** (k / (N_POINTS - 1))) - 1, n - 1) for k in range(N_POINTS)})
+    return [points[k] for k in kept]
+
+
+def features_section(results: Results) -> Markup:
+    """AUC against D, with the paper's number of features marked."""
+    records = [one for one in results.read("features") if one.get("axis") == "D" and "auc" in one]
+    if not records:
+        return section("features", "AUC against the number of random features", missing("features"))
+    panels = [
+        _features_panel(dataset, [one for one in records if one["dataset"] == dataset])
+        for dataset in sets_in_order(one["dataset"] for one in records)
+    ]
+    caption = (
+        "AUC × 100 of FPOGD with a kernel against the number D of random features: mean over folds, bars of one "
+        "standard error. The dashed line is the paper's √T ln T, with T rows."
+    )
+    figure = svg.shown("figure-features", panels, caption)
+    return section("features", "AUC against the number of random features", figure)
+
+
+def rows_of(dataset: str, records: Sequence[Record]) -> int:
+    """T: rows learned, or those of the whole set where the results do not say."""
+    told = [int(one["rows"]) for one in records if "rows" in one]
+    return max(told) if told else DATASETS[dataset].n_rows if dataset in DATASETS else 0
+
+
+def by_value(records: Sequence[Record], column: str) -> dict[float, list[float]]:
+    """One column's numbers for each value of a sweep."""
+    kept = sorted((float(one["value"]), float(one[column])) for one in records if column in one)
+    return {value: [number for _, number in group] for value, group in groupby(kept, key=lambda pair: pair[0])}
+
+
+def _features_panel(dataset: str, records: Sequence[Record]) -> Markup:
+    figure, axes = svg.panel(dataset, "random features D", "AUC × 100")
+    values = by_value(records, "auc")
+    means = [estimate([100 * auc for auc in aucs]) for aucs in values.values()]
+    style = svg.style_of("FPOGD, kernel")
+    bars = [0.0 if one.error != one.error else one.error for one in means]
+    axes.errorbar(
+        list(values), [one.mean for one in means], bars, color=style.colour, marker=style.marker, markersize=4.5,
+        linewidth=1.6, capsize=2.5, elinewidth=0.9,
+    )  # fmt: skip
+    svg.steps_of_two(axes, list(values))
+    rows = rows_of(dataset, records)
+    if rows:
+        mark = paper.n_random_features(rows)
+        axes.axvline(mark, color=svg.INK, linewidth=1, linestyle="--")
+        axes.annotate(f"√T ln T = {count(mark)} ", (mark, 0.04), xycoords=("data", "axes fraction"), fontsize=8,
+                      color=svg.INK, ha="right")  # fmt: skip
+    return svg.inline(figure, f"AUC against the number of random features on {dataset}")

@@ -1,0 +1,138 @@
+"""What the number of strata changes, and how many there are."""
+
+from collections.abc import Sequence
+
+from pairloom.experiments.reproduce.cells import Record
+from pairloom.experiments.reproduce.report import svg
+from pairloom.experiments.reproduce.report.curves import by_value, thinned
+from pairloom.experiments.reproduce.report.estimates import estimate
+from pairloom.experiments.reproduce.report.html import Markup, missing, section
+from pairloom.experiments.reproduce.report.measured import sets_in_order
+from pairloom.experiments.reproduce.report.wording import count, number
+from pairloom.experiments.reproduce.results import Results
+
+TITLE = "Strata: how many, and what they change"
+
+
+def strata_section(results: Results) -> Markup:
+    """AUC and error of the gradient against the cap; AUC along the stream; strata against their bounds."""
+    records = results.read("clusters")
+    capped = [one for one in records if one.get("axis") == "max_strata"]
+    balls = [one for one in records if one.get("axis") == "eps" and "n_strata" in one]
+    if not capped and not balls:
+        return section("clusters", TITLE, missing("clusters"))
+    figures = [_cap_figure(capped), _along_figure(capped)] if capped else [missing("clusters")]
+    figures.append(_count_figure(balls) if balls else missing("clusters"))
+    return section("clusters", TITLE, *figures)
+
+
+def final_auc(records: Sequence[Record]) -> dict[float, list[float]]:
+    """The AUC at the end of the stream for each cap, over folds."""
+    last: dict[tuple[float, int], Record] = {}
+    for one in sorted((one for one in records if "auc" in one), key=lambda one: one["row"]):
+        last[float(one["value"]), one["fold"]] = one
+    return by_value(list(last.values()), "auc")
+
+
+def relative_error(records: Sequence[Record]) -> dict[float, float]:
+    """Mean squared error of the gradient over the mean squared gradient, for each cap."""
+    errors, norms = by_value(records, "error"), by_value(records, "norm")
+    return {value: sum(errors[value]) / sum(norms[value]) for value in errors if sum(norms.get(value, []))}
+
+
+def _cap_figure(records: Sequence[Record]) -> Markup:
+    panels = []
+    for dataset in sets_in_order(one["dataset"] for one in records):
+        here = [one for one in records if one["dataset"] == dataset]
+        panels += [_auc_panel(dataset, here), _error_panel(dataset, here)]
+    caption = (
+        "Left: AUC × 100 at the end of the stream against the cap s on the strata of each class, with a small ε: mean "
+        "over folds, bars of one standard error. Right: squared error of the gradient from the strata, "
+        "‖u − ∇L‖², as a share of ‖∇L‖², both averaged over the stream."
+    )
+    return svg.shown("figure-strata-cap", panels, caption)
+
+
+def _auc_panel(dataset: str, records: Sequence[Record]) -> Markup:
+    figure, axes = svg.panel(f"{dataset}: AUC", "most strata for each class, s", "AUC × 100")
+    values = final_auc(records)
+    means = [estimate([100 * auc for auc in aucs]) for aucs in values.values()]
+    bars = [0.0 if one.error != one.error else one.error for one in means]
+    axes.errorbar(list(values), [one.mean for one in means], bars, color="#0072b2", marker="o", markersize=4.5,
+                  linewidth=1.6, capsize=2.5, elinewidth=0.9)  # fmt: skip
+    if values:
+        svg.steps_of_two(axes, list(values))
+    return svg.inline(figure, f"AUC against the most strata on {dataset}")
+
+
+def _error_panel(dataset: str, records: Sequence[Record]) -> Markup:
+    figure, axes = svg.panel(f"{dataset}: gradient", "most strata for each class, s", "error / gradient, squared")
+    values = relative_error(records)
+    if values:
+        svg.line(axes, list(values), list(values.values()), svg.Style("#d55e00", "s", width=1.6), n_markers=99)
+        svg.log_axis(axes, "y", number)
+        svg.steps_of_two(axes, list(values))
+    return svg.inline(figure, f"Squared error of the gradient against the most strata on {dataset}")
+
+
+def _along_figure(records: Sequence[Record]) -> Markup:
+    curves = [one for one in records if "auc" in one]
+    caps = sorted({float(one["value"]) for one in curves})
+    styles = dict(zip(caps, svg.scale(len(caps)), strict=True))
+    panels = []
+    for dataset in sets_in_order(one["dataset"] for one in curves):
+        here = [one for one in curves if one["dataset"] == dataset]
+        for column, name in (("row", "rows"), ("seconds", "processor time, s")):
+            panels.append(_along_panel(dataset, here, column, name, styles))
+    caption = "AUC × 100 along the stream for each cap s (first fold): against rows, and against processor time."
+    key = svg.legend([(f"s = {cap:g}", style) for cap, style in styles.items()])
+    return svg.shown("figure-strata-along", panels, caption, key)
+
+
+def _along_panel(
+    dataset: str, records: Sequence[Record], column: str, name: str, styles: dict[float, svg.Style]
+) -> Markup:
+    figure, axes = svg.panel(dataset, name, "AUC × 100")
+    first = min(one["fold"] for one in records)
+    for cap, style in styles.items():
+        points = [one for one in records if one["value"] == cap and one["fold"] == first and one.get(column, 0) > 0]
+        points = thinned(sorted(points, key=lambda one: one["row"]))
+        if points:
+            svg.line(axes, [one[column] for one in points], [100 * one["auc"] for one in points], style)
+    svg.log_axis(axes, "x", count if column == "row" else number)
+    return svg.inline(figure, f"AUC on {dataset} against {name} for each cap on the strata")
+
+
+def _count_figure(records: Sequence[Record]) -> Markup:
+    panels = []
+    for dataset in sets_in_order(one["dataset"] for one in records):
+        here = [one for one in records if one["dataset"] == dataset]
+        panels += [_count_panel(dataset, eps, here) for eps in sorted({float(one["value"]) for one in here})]
+    key = svg.legend([(name, style) for name, _, style in _COUNTS])
+    caption = (
+        "Number of strata over the stream for five thresholds ε on the squared distance, without a cap, against the "
+        "paper's bound min{t − 1, ⌈(R/ε)^d⌉} and the bound of disjoint balls, min{t − 1, (1 + 2R/ε)^d}, for centres "
+        "that do not move."
+    )
+    return svg.shown("figure-strata-count", panels, caption, key)
+
+
+_COUNTS = (
+    ("strata", "n_strata", svg.Style("#0072b2", "o", width=2.0)),
+    ("the paper's bound", "bound_paper", svg.Style("#d55e00", "^", (0, (4, 1.5)))),
+    ("bound of disjoint balls", "bound_packing", svg.Style("#333333", "s", (0, (1, 1)))),
+)
+"""Name, column and style; the bounds are logarithms."""
+
+
+def _count_panel(dataset: str, eps: float, records: Sequence[Record]) -> Markup:
+    figure, axes = svg.panel(f"{dataset}, ε = {eps:g}", "rows t", "strata")
+    points = sorted((one for one in records if one["value"] == eps), key=lambda one: one["row"])
+    points = thinned([one for one in points if one["row"] > 1])
+    for _, column, style in reversed(_COUNTS):
+        kept = [one for one in points if column in one]
+        heights = [one[column] if column == "n_strata" else 10.0 ** min(one[column], 300.0) for one in kept]
+        svg.line(axes, [one["row"] for one in kept], heights, style)
+    svg.log_axis(axes, "x", count)
+    svg.log_axis(axes, "y", count)
+    return svg.inline(figure, f"Number of strata on {dataset} with threshold {eps:g}, and its bounds")

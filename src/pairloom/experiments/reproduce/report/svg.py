@@ -1,0 +1,155 @@
+"""Panels: small figures of their own, so that a narrow screen can put them below each other and they stay readable."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from typing import Any
+
+from pairloom.base.extras import needed
+from pairloom.experiments.reproduce.report.html import Markup, element
+
+INK, FAINT, GRID = "#333333", "#6b6b6b", "#e6e6e6"
+
+Axes = Any
+Figure = Any
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a line looks; marker and dashes tell lines apart without colours."""
+
+    colour: str
+    marker: str
+    dashes: Any = "-"
+    width: float = 1.4
+
+
+STYLES = {
+    "FPOGD, kernel": Style("#0072b2", "o", width=2.2),
+    "FPOGD, linear": Style("#56b4e9", "s", (0, (5, 1.5))),
+    "SPAM-NET": Style("#e69f00", "^", (0, (4, 1, 1, 1))),
+    "OGD": Style("#d55e00", "v", (0, (1, 1))),
+    "SparseKernelAUC": Style("#cc79a7", "D", (0, (3, 1.5))),
+    "ProjectronPP": Style("#009e73", "P", (0, (6, 1, 1, 1, 1, 1))),
+    "Kar": Style("#8c8c8c", "X", (0, (2, 1))),
+    "AUCClassifier": Style("#000000", "*", width=1.8),
+}
+"""Okabe and Ito's colours, which colour-blind readers can tell apart."""
+
+_MARKERS = "osD^v*PXp<>h"
+_DASHES = ("-", (0, (5, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+
+
+def style_of(system: str) -> Style:
+    """The style of a system; a plain one for those that have none."""
+    return STYLES.get(system, Style(FAINT, "h"))
+
+
+def scale(n: int) -> list[Style]:
+    """Styles of ``n`` lines in an order, from light to dark."""
+    light, dark = (0x9E, 0xCA, 0xE1), (0x08, 0x30, 0x6B)
+    return [
+        Style(_mix(light, dark, k / max(n - 1, 1)), _MARKERS[k % len(_MARKERS)], _DASHES[k % len(_DASHES)])
+        for k in range(n)
+    ]
+
+
+def _mix(one: Sequence[int], other: Sequence[int], share: float) -> str:
+    return "#" + "".join(f"{round((1 - share) * a + share * b):02x}" for a, b in zip(one, other, strict=True))
+
+
+def panel(title: str, x: str, y: str) -> tuple[Figure, Axes]:
+    """An empty panel; all have the same margins, so that axes stand in line."""
+    figure = _figure(3.5, 2.75)
+    axes = figure.add_axes((0.175, 0.165, 0.795, 0.725))
+    axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold", color=INK)
+    axes.set_xlabel(x, fontsize=8.5, color=INK)
+    axes.set_ylabel(y, fontsize=8.5, color=INK)
+    axes.yaxis.set_label_coords(-0.165, 0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(which="both", colors=INK, labelsize=8, length=2.5, width=0.6)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def line(axes: Axes, x: Sequence[float], y: Sequence[float], style: Style, n_markers: int = 7, **more: Any) -> None:
+    """A line with a few markers on it."""
+    axes.plot(
+        x, y, color=style.colour, linestyle=style.dashes, linewidth=style.width, marker=style.marker,
+        markersize=4.2, markeredgecolor="white", markeredgewidth=0.4, markevery=max(1, len(x) // n_markers), **more,
+    )  # fmt: skip
+
+
+def log_axis(axes: Axes, which: str, text: Any) -> None:
+    """A logarithmic axis with labels at powers of ten only, or at 2 and 5 too where it is short."""
+    ticker = needed("matplotlib.ticker", "plot", "The report")
+    getattr(axes, f"set_{which}scale")("log")
+    axis = getattr(axes, f"{which}axis")
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(ticker.LogLocator(10, subs=(1.0,) if high > 60 * low else (1.0, 2.0, 5.0), numticks=9))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: text(value)))
+    axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def steps_of_two(axes: Axes, values: Sequence[float]) -> None:
+    """A logarithmic x axis with a tick at each of a few values."""
+    ticker = needed("matplotlib.ticker", "plot", "The report")
+    axes.set_xscale("log")
+    shown = list(values)[:: 1 + len(values) // 8]
+    axes.xaxis.set_major_locator(ticker.FixedLocator(shown))
+    axes.xaxis.set_major_formatter(
+        ticker.FuncFormatter(lambda value, _: f"{value:,.4g}" if value < 1 else f"{value:,.0f}")
+    )
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
+
+
+def inline(figure: Figure, label: str) -> Markup:
+    """A figure as SVG for a page: no fixed size, no ids but those it refers to, the same bytes for the same lines."""
+    matplotlib = needed("matplotlib", "plot", "The report")
+    out = StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": label, "path.simplify": True}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<style .*?</style>|<!--.*?-->", "", text, flags=re.S)
+    used = set(re.findall(r"#([\w.-]+)[\")]", text))
+    text = re.sub(r' id="([\w.-]+)"', lambda found: found[0] if found[1] in used else "", text)
+    text = re.sub(r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>", lambda found: f"<svg {found[1]}>", text, count=1)
+    text = re.sub(r"(?<=\d\.\d\d)\d+", "", text.replace("xlink:href", "href"))
+    text = re.sub(r"\s*\n\s*", "\n", text).replace("<defs/>", "")
+    opening = element("svg", role="img", aria_label=label).removesuffix("</svg>").removesuffix(">")
+    return Markup(text.replace("<svg", opening, 1))
+
+
+def legend(entries: Sequence[tuple[str, Style]]) -> Markup:
+    """Names beside a piece of their line, which wrap where there is little room."""
+    items = [element("li", _swatch(style, name), name) for name, style in entries]
+    return element("ul", *items, class_="legend")
+
+
+def _swatch(style: Style, name: str) -> Markup:
+    figure = _figure(0.42, 0.15)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.axis("off")
+    axes.set(xlim=(0, 2), ylim=(-1, 1))
+    line(axes, [0.0, 1.0, 2.0], [0.0, 0.0, 0.0], style)
+    axes.lines[0].set_markevery([1])
+    return Markup(inline(figure, f"line of {name}").replace('role="img"', 'aria-hidden="true"', 1))
+
+
+def _figure(width: float, height: float) -> Figure:
+    kind = needed("matplotlib.figure", "plot", "The report").Figure
+    backend = needed("matplotlib.backends.backend_svg", "plot", "The report")
+    figure = kind(figsize=(width, height), facecolor="none")
+    backend.FigureCanvasSVG(figure)
+    return figure
+
+
+def shown(name: str, panels: Sequence[Markup], caption: object, key: Markup | None = None, note: str = "") -> Markup:
+    """A figure of the page: panels, what their lines mean, and a caption."""
+    grid = element("div", *panels, class_="panels" + (" few" if len(panels) in (1, 2, 4) else ""))
+    text = element("figcaption", caption, element("small", note) if note else None)
+    return element("figure", key, grid, text, id=name, role="group", aria_label=f"Figure: {name}")
