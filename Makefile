@@ -3,13 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint bench soak clean
+.PHONY: demo test browser lint bench soak clean
 
 demo: $(READY)
 	$(BIN)/pairloom demo
 
-test: $(READY)
+test: $(READY) browser
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# The test of the report opens it in Chromium, and skips without one; where Debian's package can be had, it is.
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	  { command -v apt-get >/dev/null && test "$$(id -u)" = 0 && \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; } \
+	    >/dev/null 2>&1 || true; }
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -29,8 +29,8 @@ def cost_section(results: Results) -> Markup:
         "The time of what does not depend on the quantity bends a curve at its left end; so the table has a second "
         "fit, over the larger half of the values."
     )
-    key = svg.legend([(system, svg.style_of(system)) for system in systems])
-    figure = svg.shown("figure-cost", panels, caption, key)
+    entries = [(system, svg.style_of(system)) for system in systems]
+    figure = svg.shown("figure-cost", panels, caption, "Time for each example against s, D, d and T", entries)
     return section("cost", "Cost of an example", figure, _exponents(records, axes, systems))
 
 

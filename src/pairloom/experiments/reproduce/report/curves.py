@@ -34,8 +34,9 @@ def time_section(results: Results) -> Markup:
         "AUC × 100 on the test rows of the first fold against processor time of learning; the time of evaluation is "
         "not counted. Each system learns with the settings selected for the table, all in one thread."
     )
-    key = svg.legend([(system, svg.style_of(system)) for system in systems])
-    return section("auc-time", "AUC against time", svg.shown("figure-auc-time", panels, caption, key))
+    entries = [(system, svg.style_of(system)) for system in systems]
+    figure = svg.shown("figure-auc-time", panels, caption, "AUC of the systems against time, by data set", entries)
+    return section("auc-time", "AUC against time", figure)
 
 
 def _time_panel(dataset: str, records: Sequence[Record]) -> Markup:
@@ -83,7 +84,7 @@ def features_section(results: Results) -> Markup:
         "AUC × 100 of FPOGD with a kernel against the number D of random features: mean over folds, bars of one "
         "standard error. The dashed line is the paper's √T ln T, with T rows."
     )
-    figure = svg.shown("figure-features", panels, caption)
+    figure = svg.shown("figure-features", panels, caption, "AUC against the number of random features")
     return section("features", "AUC against the number of random features", figure)
 
 

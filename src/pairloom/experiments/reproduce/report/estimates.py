@@ -25,8 +25,8 @@ class Estimate:
 def estimate(values: Sequence[float]) -> Estimate:
     """The mean of some values.
 
-    >>> estimate([1.0, 2.0, 3.0])
-    Estimate(mean=2.0, error=0.5773502691896257, n=3)
+    >>> estimate([1.0, 3.0])
+    Estimate(mean=2.0, error=1.0, n=2)
     """
     n = len(values)
     error = float(np.std(values, ddof=1)) / sqrt(n) if n > 1 else nan

@@ -50,7 +50,7 @@ def _cap_figure(records: Sequence[Record]) -> Markup:
         "over folds, bars of one standard error. Right: squared error of the gradient from the strata, "
         "‖u − ∇L‖², as a share of ‖∇L‖², both averaged over the stream."
     )
-    return svg.shown("figure-strata-cap", panels, caption)
+    return svg.shown("figure-strata-cap", panels, caption, "AUC and error of the gradient against the most strata")
 
 
 def _auc_panel(dataset: str, records: Sequence[Record]) -> Markup:
@@ -85,8 +85,8 @@ def _along_figure(records: Sequence[Record]) -> Markup:
         for column, name in (("row", "rows"), ("seconds", "processor time, s")):
             panels.append(_along_panel(dataset, here, column, name, styles))
     caption = "AUC × 100 along the stream for each cap s (first fold): against rows, and against processor time."
-    key = svg.legend([(f"s = {cap:g}", style) for cap, style in styles.items()])
-    return svg.shown("figure-strata-along", panels, caption, key)
+    entries = [(f"s = {cap:g}", style) for cap, style in styles.items()]
+    return svg.shown("figure-strata-along", panels, caption, "AUC along the stream for each cap", entries)
 
 
 def _along_panel(
@@ -108,13 +108,13 @@ def _count_figure(records: Sequence[Record]) -> Markup:
     for dataset in sets_in_order(one["dataset"] for one in records):
         here = [one for one in records if one["dataset"] == dataset]
         panels += [_count_panel(dataset, eps, here) for eps in sorted({float(one["value"]) for one in here})]
-    key = svg.legend([(name, style) for name, _, style in _COUNTS])
+    entries = [(name, style) for name, _, style in _COUNTS]
     caption = (
         "Number of strata over the stream for five thresholds ε on the squared distance, without a cap, against the "
         "paper's bound min{t − 1, ⌈(R/ε)^d⌉} and the bound of disjoint balls, min{t − 1, (1 + 2R/ε)^d}, for centres "
         "that do not move."
     )
-    return svg.shown("figure-strata-count", panels, caption, key)
+    return svg.shown("figure-strata-count", panels, caption, "Number of strata over the stream and its bounds", entries)
 
 
 _COUNTS = (

@@ -91,7 +91,8 @@ def log_axis(axes: Axes, which: str, text: Any) -> None:
     low, high = axis.get_view_interval()
     axis.set_major_locator(ticker.LogLocator(10, subs=(1.0,) if high > 60 * low else (1.0, 2.0, 5.0), numticks=9))
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: text(value)))
-    axis.set_minor_formatter(ticker.NullFormatter())
+    # Minor ticks are half of all time of drawing.
+    axis.set_minor_locator(ticker.NullLocator())
 
 
 def steps_of_two(axes: Axes, values: Sequence[float]) -> None:
@@ -107,7 +108,10 @@ def steps_of_two(axes: Axes, values: Sequence[float]) -> None:
 
 
 def inline(figure: Figure, label: str) -> Markup:
-    """A figure as SVG for a page: no fixed size, no ids but those it refers to, the same bytes for the same lines."""
+    """A figure as SVG for a page: no fixed size, no ids but those it refers to, the same bytes for the same lines.
+
+    Ids are made from the label, so that two figures of a page share none.
+    """
     matplotlib = needed("matplotlib", "plot", "The report")
     out = StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": label, "path.simplify": True}):
@@ -124,9 +128,9 @@ def inline(figure: Figure, label: str) -> Markup:
     return Markup(text.replace("<svg", opening, 1))
 
 
-def legend(entries: Sequence[tuple[str, Style]]) -> Markup:
+def _legend(entries: Sequence[tuple[str, Style]], figure: str) -> Markup:
     """Names beside a piece of their line, which wrap where there is little room."""
-    items = [element("li", _swatch(style, name), name) for name, style in entries]
+    items = [element("li", _swatch(style, f"{figure}, {name}"), name) for name, style in entries]
     return element("ul", *items, class_="legend")
 
 
@@ -137,7 +141,7 @@ def _swatch(style: Style, name: str) -> Markup:
     axes.set(xlim=(0, 2), ylim=(-1, 1))
     line(axes, [0.0, 1.0, 2.0], [0.0, 0.0, 0.0], style)
     axes.lines[0].set_markevery([1])
-    return Markup(inline(figure, f"line of {name}").replace('role="img"', 'aria-hidden="true"', 1))
+    return Markup(re.sub(r'role="img" aria-label="[^"]*"', 'aria-hidden="true"', inline(figure, name), count=1))
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -148,8 +152,10 @@ def _figure(width: float, height: float) -> Figure:
     return figure
 
 
-def shown(name: str, panels: Sequence[Markup], caption: object, key: Markup | None = None, note: str = "") -> Markup:
-    """A figure of the page: panels, what their lines mean, and a caption."""
+def shown(
+    name: str, panels: Sequence[Markup], caption: str, label: str, entries: Sequence[tuple[str, Style]] = ()
+) -> Markup:
+    """A figure of the page: panels, what their lines mean, and a caption; ``label`` says what it is in a few words."""
+    key = _legend(entries, name) if entries else None
     grid = element("div", *panels, class_="panels" + (" few" if len(panels) in (1, 2, 4) else ""))
-    text = element("figcaption", caption, element("small", note) if note else None)
-    return element("figure", key, grid, text, id=name, role="group", aria_label=f"Figure: {name}")
+    return element("figure", key, grid, element("figcaption", caption), id=name, role="group", aria_label=label)

@@ -1,5 +1,6 @@
 """Claims on regret and on the variance of gradients along a run."""
 
+from functools import lru_cache
 from math import log
 from random import Random
 
@@ -11,6 +12,7 @@ NO_REGRET = "These experiments do not measure regret."
 NO_VARIANCE = "These experiments do not compare the variance of the buffers of different systems."
 
 
+@lru_cache
 def full_history(n_rows: int, step: float, seed: int = 0) -> tuple[float, float, float]:
     """Regret of w_{t-1} and of w_t, and the bound of Theorem 5, where gradients use the whole history: no variance.
 

@@ -1,0 +1,165 @@
+"""The report of the reproduction: a page that is whole, opens without errors, and says what is missing."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pairloom.experiments.reproduce.report import write
+from tests import invented
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
+FIGURES = (
+    "figure-auc-time", "figure-features", "figure-strata-cap", "figure-strata-along", "figure-strata-count",
+    "figure-cost",
+)  # fmt: skip
+SECTIONS = ("auc", "auc-time", "features", "clusters", "cost", "datasets", "claims")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> Path:
+    """The page of full, invented results."""
+    return write(invented.write(tmp_path_factory.mktemp("results")))
+
+
+def opened(page: Path, script: str, width: int, folder: Path) -> dict:
+    """What a script returns after the page was opened in a browser of some width; no error may be on its console."""
+    if BROWSER is None:
+        pytest.skip("no Chromium found (chromium, chromium-browser or google-chrome): `make browser` installs Debian's")
+    copy = folder / "copy.html"
+    tail = f"<script>document.body.dataset.answer = JSON.stringify((() => {{{script}}})())</script></body>"
+    copy.write_text(page.read_text(encoding="utf-8").replace("</body>", tail), encoding="utf-8")
+    command = [
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr",
+        "--v=0", f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900", "--dump-dom", copy.as_uri(),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "CONSOLE" not in done.stderr, done.stderr
+    assert "Uncaught" not in done.stderr, done.stderr
+    answer = re.search(r'data-answer="([^"]*)"', done.stdout)
+    assert answer, done.stdout[-2000:]
+    return json.loads(answer[1].replace("&quot;", '"').replace("&amp;", "&"))
+
+
+WIDE = """
+  const sizes = {};
+  for (const figure of document.querySelectorAll("figure")) {
+    const boxes = [...figure.querySelectorAll(".panels svg")].map((one) => one.getBoundingClientRect());
+    sizes[figure.id] = boxes.length ? Math.min(...boxes.map((box) => Math.min(box.width, box.height))) : 0;
+  }
+  const table = document.querySelector("table.every");
+  const names = () => [...table.tBodies[0].rows].map((row) => row.cells[0].textContent);
+  const head = [...table.tHead.rows[0].cells].find((one) => one.textContent === "usps");
+  const orders = [names()], sorts = [];
+  for (let k = 0; k < 3; k++) {
+    head.querySelector("button").click();
+    orders.push(names());
+    sorts.push(head.getAttribute("aria-sort"));
+  }
+  const loaded = performance.getEntriesByType("resource").map((one) => one.name);
+  return {sizes, orders, sorts, loaded, overflow: document.documentElement.scrollWidth - innerWidth};
+"""
+
+NARROW = """
+  const wide = [...document.querySelectorAll("main > section > *, header > *")];
+  return {overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+          width: document.documentElement.clientWidth,
+          panel: document.querySelector(".panels svg").getBoundingClientRect().width,
+          beyond: wide.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.className)};
+"""
+
+
+def test_the_page_opens_with_every_figure_and_sorts(page, tmp_path):
+    seen = opened(page, WIDE, 1280, tmp_path)
+    assert set(seen["sizes"]) == set(FIGURES)
+    assert min(seen["sizes"].values()) > 100
+    assert seen["sorts"] == ["descending", "ascending", "none"]
+    first, falling, rising, again = seen["orders"]
+    aucs = dict(zip(first, _column(page, "usps"), strict=True))
+    assert [aucs[name] for name in falling] == sorted(aucs.values(), reverse=True)
+    assert [aucs[name] for name in rising] == sorted(aucs.values())
+    assert again == first
+    assert seen["loaded"] == []
+    assert seen["overflow"] <= 0
+
+
+def _column(page: Path, dataset: str) -> list[float]:
+    """Values of one data set in the table of every system, in the order of the file."""
+    table = re.search(r'<table class="sortable auc every".*?</table>', page.read_text(encoding="utf-8"), re.S)[0]
+    heads = re.findall(r"<button[^>]*>([^<]*)</button>", table)
+    rows = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.S)
+    cells = [re.findall(r"<t[hd]([^>]*)>", row) for row in rows]
+    return [float(re.search(r'data-value="([^"]*)"', row[heads.index(dataset)])[1]) for row in cells]
+
+
+def test_a_telephone_shows_it_without_scrolling_sideways(page, tmp_path):
+    seen = opened(page, NARROW, 390, tmp_path)
+    assert seen["width"] <= 500
+    assert seen["overflow"] == 0
+    assert seen["beyond"] == []
+    assert seen["panel"] > 0.8 * seen["width"]
+
+
+def test_the_page_is_whole_by_itself(page):
+    text = page.read_text(encoding="utf-8")
+    assert len(text.encode()) < 3_000_000
+    assert not re.search(r"\s(src|href|xlink:href)=[\"'](?!#|data:)", text)
+    assert not re.search(r"url\((?!#)|@import|fetch\(|XMLHttpRequest", text)
+    ids = re.findall(r'\bid="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]*)"', text)) <= set(ids)
+    assert all(f'id="{name}"' in text for name in (*SECTIONS, *FIGURES))
+    assert "Not measured yet" not in text
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path):
+    one, other = (write(invented.write(tmp_path / name, only=("features", "cost"))) for name in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_an_empty_folder_says_which_commands_fill_it(tmp_path):
+    text = write(tmp_path / "nothing").read_text(encoding="utf-8")
+    assert "<figure" not in text
+    for name in ("table", "auc-time", "features", "clusters", "cost"):
+        assert f"<code>pairloom reproduce {name}</code>" in text
+    assert "No run is recorded" in text
+
+
+@pytest.mark.parametrize("only", ["table", "clusters", "cost"])
+def test_one_experiment_is_enough_for_its_part(tmp_path, only):
+    text = write(invented.write(tmp_path, only=(only,))).read_text(encoding="utf-8")
+    assert f"<code>pairloom reproduce {only}</code>" not in text
+    assert "<code>pairloom reproduce auc-time</code>" in text
+
+
+def test_numbers_stand_as_in_the_paper(page):
+    text = page.read_text(encoding="utf-8")
+    table = re.search(r'<table class="sortable auc".*?</table>', text, re.S)[0]
+    rows = {re.match(r"<th[^>]*>([a-z0-9]+)", row)[1]: row for row in re.findall(r"<tr>(<th.*?)</tr>", table, re.S)[1:]}
+    assert rows["german"].count("85.82 ± 0.24") == 2
+    assert "stand-in: reuters.moneyfx" in rows["rcv1"]
+    assert 'class="flag"' not in rows["rcv1"]
+    assert rows["rcv1"].count('class="paper faint"') == 7
+    assert "10,000 rows" in rows["mnist"]
+    assert rows["mnist"].count("<b>") == 1
+    assert 'title="left out: 8,315 columns, D^2 numbers do not fit"' in text
+
+
+def test_odd_text_is_escaped_and_unknown_systems_are_shown(tmp_path):
+    odd = '<script>alert("1")</script> & co'
+    invented.save(tmp_path / "table.csv", [
+        invented.record("german", odd, fold=fold, auc=0.8 + fold / 100, rows=800, n_train=800, seconds=0.1)
+        for fold in range(2)
+    ] + [invented.record("<i>", "OGD", note=odd)])  # fmt: skip
+    invented.save(tmp_path / "selection.csv", [invented.record("german", odd, settings=odd, auc=0.8)])
+    invented.save(tmp_path / "runs.csv", [{"run": "r", "command": odd, "machine": odd}])
+    text = write(tmp_path).read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    assert "<i>" not in text
+    assert "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; co" in text
+    assert '<td class="group">other</td>' in text
