@@ -1,6 +1,7 @@
 """The report of the reproduction: a page that is whole, opens without errors, and says what is missing."""
 
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from pairloom.experiments.reproduce.report import write
 from tests import invented
+from tests.invented import record
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
@@ -153,13 +155,33 @@ def test_numbers_stand_as_in_the_paper(page):
 def test_odd_text_is_escaped_and_unknown_systems_are_shown(tmp_path):
     odd = '<script>alert("1")</script> & co'
     invented.save(tmp_path / "table.csv", [
-        invented.record("german", odd, fold=fold, auc=0.8 + fold / 100, rows=800, n_train=800, seconds=0.1)
+        record("german", odd, fold=fold, auc=0.8 + fold / 100, rows=800, n_train=800, seconds=0.1)
         for fold in range(2)
-    ] + [invented.record("<i>", "OGD", note=odd)])  # fmt: skip
-    invented.save(tmp_path / "selection.csv", [invented.record("german", odd, settings=odd, auc=0.8)])
+    ] + [record("<i>", "OGD", note=odd)])  # fmt: skip
+    invented.save(tmp_path / "selection.csv", [record("german", odd, settings=odd, auc=0.8)])
     invented.save(tmp_path / "runs.csv", [{"run": "r", "command": odd, "machine": odd}])
     text = write(tmp_path).read_text(encoding="utf-8")
     assert "<script>alert" not in text
     assert "<i>" not in text
     assert "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; co" in text
     assert '<td class="group">other</td>' in text
+
+
+def test_a_single_record_of_each_experiment_is_no_harm(tmp_path):
+    kernel = {"dataset": "usps", "system": "FPOGD, kernel"}
+    single = {
+        "table": [record(**kernel, auc=0.9), record("usps", "OGD", auc=math.nan)],
+        "selection": [record(**kernel)],
+        "auc-time": [record(**kernel, row=10, seconds=0.0, auc=0.8)],
+        "features": [record(**kernel, axis="D", value=64.0, auc=0.8)],
+        "clusters": [
+            record(**kernel, axis="max_strata", value=1.0, row=5, seconds=0.1, auc=0.7),
+            record(**kernel, axis="eps", value=0.1, row=2, n_strata=1, bound_paper=0.0, bound_packing=900.0),
+        ],
+        "cost": [record("", "FPOGD, kernel", "s", 1.0, micros=3.0)],
+    }
+    for name, records in single.items():
+        invented.save(tmp_path / f"{name}.csv", records)
+    text = write(tmp_path).read_text(encoding="utf-8")
+    assert all(f'id="{name}"' in text for name in FIGURES)
+    assert "nan" not in re.sub(r"<[^>]*>|<script>.*</script>", "", text, flags=re.S)

@@ -83,7 +83,7 @@ def papers_table(measured: Measured) -> Markup:
 
 def every_table(measured: Measured) -> Markup:
     """Systems by data sets: click on a set to see who is ahead on it."""
-    columns = [Column("system"), Column("group"), *(Column(dataset) for dataset in measured.datasets)]
+    columns = [Column("system"), Column("group"), *(Column(_name(measured, dataset)) for dataset in measured.datasets)]
     online = [system for system in measured.systems if group_of(system) != "batch"]
     best = {dataset: measured.best(dataset, online) for dataset in measured.datasets}
     rows = [

@@ -44,7 +44,7 @@ def fits(records: Sequence[Record], axis: str, system: str) -> tuple[Slope | Non
 def _panel(axis: str, records: Sequence[Record]) -> Markup:
     figure, axes = svg.panel(f"against {axis}", AXES[axis], "µs for each example")
     values: list[float] = []
-    for system in in_order(one["system"] for one in records):
+    for k, system in enumerate(in_order(one["system"] for one in records)):
         means = {value: sum(times) / len(times) for value, times
                  in by_value([one for one in records if one["system"] == system], "micros").items()}  # fmt: skip
         style = svg.style_of(system)
@@ -54,6 +54,8 @@ def _panel(axis: str, records: Sequence[Record]) -> Markup:
         if fitted is not None:
             ends = [min(means), max(means)]
             axes.plot(ends, [fitted.factor * end**fitted.value for end in ends], color=style.colour, linewidth=0.7)
+            text = f"exponent {fitted}, paper {paper.exponent(axis, system):g}"
+            axes.text(0.03, 0.94 - 0.085 * k, text, transform=axes.transAxes, fontsize=8, color=style.dark)
     _at_least_a_decade(axes)
     svg.log_axis(axes, "y", number)
     svg.steps_of_two(axes, values)

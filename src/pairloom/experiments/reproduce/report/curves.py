@@ -9,7 +9,7 @@ from pairloom.experiments.reproduce.cells import Record
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.estimates import estimate
 from pairloom.experiments.reproduce.report.html import Markup, missing, section
-from pairloom.experiments.reproduce.report.measured import GROUPS, in_order, sets_in_order
+from pairloom.experiments.reproduce.report.measured import GROUPS, Measured, in_order, known, sets_in_order
 from pairloom.experiments.reproduce.report.wording import count, duration
 from pairloom.experiments.reproduce.results import Results
 
@@ -22,12 +22,13 @@ N_POINTS = 60
 
 def time_section(results: Results) -> Markup:
     """One panel for each data set."""
-    records = [one for one in results.read("auc-time") if one.get("system") in DRAWN and "auc" in one]
+    records = [one for one in results.read("auc-time") if one.get("system") in DRAWN and known(one, "auc")]
     if not records:
         return section("auc-time", "AUC against time", missing("auc-time"))
+    datasets = sets_in_order(one["dataset"] for one in records)
     panels = [
-        _time_panel(dataset, [one for one in records if one["dataset"] == dataset])
-        for dataset in sets_in_order(one["dataset"] for one in records)
+        _time_panel(title, [one for one in records if one["dataset"] == dataset])
+        for dataset, title in zip(datasets, Measured(results).titles(datasets), strict=True)
     ]
     systems = in_order(one["system"] for one in records)
     caption = (
@@ -39,8 +40,8 @@ def time_section(results: Results) -> Markup:
     return section("auc-time", "AUC against time", figure)
 
 
-def _time_panel(dataset: str, records: Sequence[Record]) -> Markup:
-    figure, axes = svg.panel(dataset, "processor time", "AUC × 100")
+def _time_panel(title: str, records: Sequence[Record]) -> Markup:
+    figure, axes = svg.panel(title, "processor time", "AUC × 100")
     curves = curves_of(records)
     for system in reversed(list(curves)):
         points = thinned([one for one in curves[system] if one["seconds"] > 0])
@@ -51,7 +52,7 @@ def _time_panel(dataset: str, records: Sequence[Record]) -> Markup:
     high = max(every)
     axes.set_ylim(low - 0.05 * (high - low) - 0.1, high + 0.08 * (high - low) + 0.1)
     svg.log_axis(axes, "x", duration)
-    return svg.inline(figure, f"AUC against time on {dataset}")
+    return svg.inline(figure, f"AUC against time on {title}")
 
 
 def curves_of(records: Sequence[Record]) -> dict[str, list[Record]]:
@@ -73,7 +74,7 @@ def thinned(points: Sequence[Record]) -> list[Record]:
 
 def features_section(results: Results) -> Markup:
     """AUC against D, with the paper's number of features marked."""
-    records = [one for one in results.read("features") if one.get("axis") == "D" and "auc" in one]
+    records = [one for one in results.read("features") if one.get("axis") == "D" and known(one, "auc")]
     if not records:
         return section("features", "AUC against the number of random features", missing("features"))
     panels = [
@@ -96,7 +97,7 @@ def rows_of(dataset: str, records: Sequence[Record]) -> int:
 
 def by_value(records: Sequence[Record], column: str) -> dict[float, list[float]]:
     """One column's numbers for each value of a sweep."""
-    kept = sorted((float(one["value"]), float(one[column])) for one in records if column in one)
+    kept = sorted((float(one["value"]), float(one[column])) for one in records if known(one, column))
     return {value: [number for _, number in group] for value, group in groupby(kept, key=lambda pair: pair[0])}
 
 

@@ -38,6 +38,11 @@ def sets_in_order(datasets: Iterable[str]) -> list[str]:
     return sorted(set(datasets), key=lambda name: (_SETS.get(name, len(_SETS)), name))
 
 
+def known(record: Record, column: str) -> bool:
+    """Whether a record has a number there; NaN is none."""
+    return column in record and record[column] == record[column]
+
+
 def text_of(settings: str) -> str:
     """Settings, stored as JSON, in words; as they are if they are no JSON."""
     try:
@@ -71,7 +76,7 @@ class Measured:
     def folds(self, dataset: str, system: str) -> dict[int, float]:
         """AUC by fold; empty where a system was left out."""
         records = self._cells.get((dataset, system), [])
-        return {record["fold"]: float(record["auc"]) for record in records if "auc" in record}
+        return {record["fold"]: float(record["auc"]) for record in records if known(record, "auc")}
 
     def auc(self, dataset: str, system: str) -> Estimate | None:
         """Mean AUC over the folds."""

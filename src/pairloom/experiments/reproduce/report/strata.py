@@ -1,13 +1,14 @@
 """What the number of strata changes, and how many there are."""
 
 from collections.abc import Sequence
+from math import log10
 
 from pairloom.experiments.reproduce.cells import Record
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.curves import by_value, thinned
 from pairloom.experiments.reproduce.report.estimates import estimate
 from pairloom.experiments.reproduce.report.html import Markup, missing, section
-from pairloom.experiments.reproduce.report.measured import sets_in_order
+from pairloom.experiments.reproduce.report.measured import known, sets_in_order
 from pairloom.experiments.reproduce.report.wording import count, number
 from pairloom.experiments.reproduce.results import Results
 
@@ -29,7 +30,7 @@ def strata_section(results: Results) -> Markup:
 def final_auc(records: Sequence[Record]) -> dict[float, list[float]]:
     """The AUC at the end of the stream for each cap, over folds."""
     last: dict[tuple[float, int], Record] = {}
-    for one in sorted((one for one in records if "auc" in one), key=lambda one: one["row"]):
+    for one in sorted((one for one in records if known(one, "auc")), key=lambda one: one["row"]):
         last[float(one["value"]), one["fold"]] = one
     return by_value(list(last.values()), "auc")
 
@@ -76,7 +77,7 @@ def _error_panel(dataset: str, records: Sequence[Record]) -> Markup:
 
 
 def _along_figure(records: Sequence[Record]) -> Markup:
-    curves = [one for one in records if "auc" in one]
+    curves = [one for one in records if known(one, "auc")]
     caps = sorted({float(one["value"]) for one in curves})
     styles = dict(zip(caps, svg.scale(len(caps)), strict=True))
     panels = []
@@ -111,8 +112,8 @@ def _count_figure(records: Sequence[Record]) -> Markup:
     entries = [(name, style) for name, _, style in _COUNTS]
     caption = (
         "Number of strata over the stream for five thresholds ε on the squared distance, without a cap, against the "
-        "paper's bound min{t − 1, ⌈(R/ε)^d⌉} and the bound of disjoint balls, min{t − 1, (1 + 2R/ε)^d}, for centres "
-        "that do not move."
+        "paper's bound min{t − 1, ⌈(R/ε)^{d}⌉} and the bound of disjoint balls, min{t − 1, (1 + 2R/ε)^{d}}, for "
+        "centres that do not move."
     )
     return svg.shown("figure-strata-count", panels, caption, "Number of strata over the stream and its bounds", entries)
 
@@ -125,13 +126,19 @@ _COUNTS = (
 """Name, column and style; the bounds are logarithms."""
 
 
+def bound(record: Record, column: str) -> float:
+    """A bound on the number of strata, from its logarithm; there cannot be more than rows before."""
+    most = max(float(record["row"]) - 1, 1.0)
+    return most if record[column] >= log10(most) else 10.0 ** float(record[column])
+
+
 def _count_panel(dataset: str, eps: float, records: Sequence[Record]) -> Markup:
     figure, axes = svg.panel(f"{dataset}, ε = {eps:g}", "rows t", "strata")
     points = sorted((one for one in records if one["value"] == eps), key=lambda one: one["row"])
     points = thinned([one for one in points if one["row"] > 1])
     for _, column, style in reversed(_COUNTS):
         kept = [one for one in points if column in one]
-        heights = [one[column] if column == "n_strata" else 10.0 ** min(one[column], 300.0) for one in kept]
+        heights = [float(one[column]) if column == "n_strata" else bound(one, column) for one in kept]
         svg.line(axes, [one["row"] for one in kept], heights, style)
     svg.log_axis(axes, "x", count)
     svg.log_axis(axes, "y", count)

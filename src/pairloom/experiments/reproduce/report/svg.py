@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
+from math import isfinite
 from typing import Any
 
 from pairloom.base.extras import needed
-from pairloom.experiments.reproduce.report.html import Markup, element
+from pairloom.experiments.reproduce.report.html import Markup, element, maths
 
 INK, FAINT, GRID = "#333333", "#6b6b6b", "#e6e6e6"
 
@@ -23,6 +24,11 @@ class Style:
     marker: str
     dashes: Any = "-"
     width: float = 1.4
+
+    @property
+    def dark(self) -> str:
+        """The colour for text, which needs more contrast than a line."""
+        return _mix(tuple(bytes.fromhex(self.colour[1:])), (0, 0, 0), 0.35)
 
 
 STYLES = {
@@ -66,7 +72,7 @@ def panel(title: str, x: str, y: str) -> tuple[Figure, Axes]:
     axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold", color=INK)
     axes.set_xlabel(x, fontsize=8.5, color=INK)
     axes.set_ylabel(y, fontsize=8.5, color=INK)
-    axes.yaxis.set_label_coords(-0.165, 0.5)
+    axes.yaxis.set_label_coords(-0.195, 0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.tick_params(which="both", colors=INK, labelsize=8, length=2.5, width=0.6)
@@ -75,21 +81,23 @@ def panel(title: str, x: str, y: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def line(axes: Axes, x: Sequence[float], y: Sequence[float], style: Style, n_markers: int = 7, **more: Any) -> None:
+def line(axes: Axes, x: Sequence[float], y: Sequence[float], style: Style, n_markers: int = 9, **more: Any) -> None:
     """A line with a few markers on it."""
     axes.plot(
         x, y, color=style.colour, linestyle=style.dashes, linewidth=style.width, marker=style.marker,
-        markersize=4.2, markeredgecolor="white", markeredgewidth=0.4, markevery=max(1, len(x) // n_markers), **more,
+        markersize=4.8, markeredgecolor="white", markeredgewidth=0.4, markevery=max(1, len(x) // n_markers), **more,
     )  # fmt: skip
 
 
 def log_axis(axes: Axes, which: str, text: Any) -> None:
     """A logarithmic axis with labels at powers of ten only, or at 2 and 5 too where it is short."""
     ticker = needed("matplotlib.ticker", "plot", "The report")
-    getattr(axes, f"set_{which}scale")("log")
     axis = getattr(axes, f"{which}axis")
+    if not isfinite(axis.get_minpos()):
+        return  # nothing that has a logarithm
+    getattr(axes, f"set_{which}scale")("log")
     low, high = axis.get_view_interval()
-    axis.set_major_locator(ticker.LogLocator(10, subs=(1.0,) if high > 60 * low else (1.0, 2.0, 5.0), numticks=9))
+    axis.set_major_locator(ticker.LogLocator(10, subs=(1.0,) if high > 60 * low else (1.0, 2.0, 5.0), numticks=6))
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: text(value)))
     # Minor ticks are half of all time of drawing.
     axis.set_minor_locator(ticker.NullLocator())
@@ -158,4 +166,4 @@ def shown(
     """A figure of the page: panels, what their lines mean, and a caption; ``label`` says what it is in a few words."""
     key = _legend(entries, name) if entries else None
     grid = element("div", *panels, class_="panels" + (" few" if len(panels) in (1, 2, 4) else ""))
-    return element("figure", key, grid, element("figcaption", caption), id=name, role="group", aria_label=label)
+    return element("figure", key, grid, element("figcaption", maths(caption)), id=name, role="group", aria_label=label)
