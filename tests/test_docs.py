@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from click import Group
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from pairloom.cli.commands import app
@@ -43,7 +43,7 @@ def test_commands_exist(page):
 def parse(words: list[str]) -> None:
     """Raise unless the command line takes these words; runs nothing."""
     commands = get_command(app)
-    assert isinstance(commands, Group)
+    assert isinstance(commands, TyperGroup)
     with commands.make_context("pairloom", words[:]) as context:
         name, command, rest = commands.resolve_command(context, words)
         assert command is not None
