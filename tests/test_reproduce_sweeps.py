@@ -52,6 +52,10 @@ def test_other_datasets_take_the_place_of_those_in_the_file():
     assert {task.cell.dataset for task in Clusters().tasks(True, ("german", "diabetes"))} == {"german", "diabetes"}
 
 
+def test_sparse_rows_are_clustered_in_feature_space_only():
+    assert clusters.STRATA["input"] not in {task.cell.system for task in Clusters().tasks(True, ("rcv1",))}
+
+
 def test_auc_and_time_of_a_curve(toy):
     records = clusters.curve(DATA, LEARNING, max_strata=4, points=5)
     assert [list(one) for one in records] == [["row", "seconds", "auc"]] * 5

@@ -33,7 +33,7 @@ do not move; those of FPOGD do, by a twentieth of the way to each new member.
 """
 
 from dataclasses import dataclass
-from math import ceil, log, log10, sqrt
+from math import ceil, log10, sqrt
 from time import process_time
 from typing import Literal
 
@@ -42,9 +42,11 @@ from sklearn.metrics import roc_auc_score
 
 from pairloom.base.typing import Array
 from pairloom.evaluation import gradient_variance
+from pairloom.experiments.reproduce.auc_time import rows_between
 from pairloom.experiments.reproduce.cells import Cell, Record, Task
+from pairloom.experiments.reproduce.columns import Protocol, n_features_of
 from pairloom.experiments.reproduce.config import read
-from pairloom.experiments.reproduce.problems import Split, shape_of, split_of
+from pairloom.experiments.reproduce.problems import Shape, Split, shape_of, split_of
 from pairloom.experiments.reproduce.streams import core, learn
 from pairloom.features import Gaussian, RandomFourier
 from pairloom.memory import Strata
@@ -66,17 +68,17 @@ FIRST_ROW = 32
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows to learn and to test on: one of ``n_folds``, at most ``n_test`` rows of its test part."""
+    """Rows to learn and to test on: one of ``n_folds``, at most ``test_rows`` rows of its test part."""
 
     dataset: str
     fold: int
     n_folds: int
-    n_test: int
+    test_rows: int
     seed: int
 
     def split(self) -> Split:
         """Scaled, float32 as the model is."""
-        split = split_of(self.dataset, self.fold, self.n_folds, self.seed).first(None, self.n_test).seen_as("scaled")
+        split = split_of(self.dataset, self.fold, self.n_folds, self.seed).first(None, self.test_rows).seen_as("scaled")
         return Split(split.X.astype(np.float32), split.y, split.X_test.astype(np.float32), split.y_test)
 
 
@@ -89,14 +91,14 @@ class Learning:
     alpha: float
     n_components: int | Literal["auto"]
 
-    def n_features(self, n_rows: int) -> int:
-        """D for so many rows."""
-        return ceil(sqrt(n_rows) * log(n_rows)) if self.n_components == "auto" else self.n_components
+    def n_features(self, shape: Shape) -> int:
+        """D for a training part."""
+        return n_features_of(shape) if self.n_components == "auto" else self.n_components
 
-    def fpogd(self, X: Array, max_strata: int, seed: int) -> FPOGD:
-        """The learner, for rows whose first ones say how large eps is."""
-        D = self.n_features(len(X))
-        eps = self.eps * mean_squared_distance(features(X[:SAMPLE], D, seed))
+    def fpogd(self, split: Split, max_strata: int, seed: int) -> FPOGD:
+        """The learner; the first rows of the training part say how large eps is."""
+        D = self.n_features(split.shape)
+        eps = self.eps * mean_squared_distance(features(split.X[:SAMPLE], D, seed))
         return FPOGD(n_components=D, eta=self.eta, alpha=self.alpha, eps=eps, max_strata=max_strata, random_state=seed)
 
 
@@ -106,18 +108,17 @@ class Config:
 
     Parameters
     ----------
-    folds : how many of the ``n_folds`` are run
+    folds : how many of the protocol's folds are run
+    test_rows : the most rows to test on
     points : rows at which a curve is measured
     max_strata : values of s, for curves and gradients
     gradient_rows, window : rows of the gradient's error, and rows of one mean
     shares, cap : values of eps for the number of strata, as shares of the mean squared distance, and the most strata
     """
 
-    seed: int
     datasets: tuple[str, ...]
-    n_folds: int
     folds: int
-    n_test: int
+    test_rows: int
     points: int
     learning: Learning
     max_strata: tuple[int, ...]
@@ -134,22 +135,28 @@ class Clusters:
 
     def tasks(self, quick: bool, datasets: tuple[str, ...] | None) -> list[Task]:
         """``datasets`` in place of those of the configuration."""
-        config = read(NAME, Config, quick)
+        config, protocol = read(NAME, Config, quick), read("protocol", Protocol, quick)
         tasks = []
         for dataset in datasets or config.datasets:
-            folds = [Fold(dataset, k, config.n_folds, config.n_test, config.seed) for k in range(config.folds)]
+            folds = [Fold(dataset, k, protocol.folds, config.test_rows, protocol.seed) for k in range(config.folds)]
             for fold in folds:
                 tasks += [_curve_task(config, fold, s) for s in config.max_strata]
                 tasks += [_gradient_task(config, fold, s) for s in config.max_strata]
-            tasks += [_strata_task(config, folds[0], space, share) for space in STRATA for share in config.shares]
+            # CSR rows have norm 1, in no box, and too many columns to cluster by.
+            spaces = [space for space in STRATA if space == "features" or not _shape(folds[0]).sparse]
+            tasks += [_strata_task(config, folds[0], space, share) for space in spaces for share in config.shares]
         return tasks
+
+
+def _shape(data: Fold) -> Shape:
+    return shape_of(data.dataset, data.n_folds)
 
 
 def _curve_task(config: Config, data: Fold, s: int) -> Task:
     arguments = {"data": data, "learning": config.learning, "max_strata": s, "points": config.points}
-    n, d = _shape(data)
-    guess = 0.9 + 4e-11 * n * config.learning.n_features(n) * (d + 100 + 7 * s)
-    return Task(Cell(NAME, data.dataset, CURVE, "max_strata", s, data.fold), curve, arguments, guess)
+    shape = _shape(data)
+    flops = shape.n_rows * config.learning.n_features(shape) * (shape.n_features + 100 + 7 * s)
+    return Task(Cell(NAME, data.dataset, CURVE, "max_strata", s, data.fold), curve, arguments, 0.9 + 4e-11 * flops)
 
 
 def _gradient_task(config: Config, data: Fold, s: int) -> Task:
@@ -157,29 +164,24 @@ def _gradient_task(config: Config, data: Fold, s: int) -> Task:
         "data": data, "learning": config.learning, "max_strata": s, "rows": config.gradient_rows,
         "window": config.window,
     }  # fmt: skip
-    D = config.learning.n_features(_shape(data)[0])
+    D = config.learning.n_features(_shape(data))
     guess = config.gradient_rows * (1e-3 + 7e-7 * D + 1.1e-8 * D * s)
     return Task(Cell(NAME, data.dataset, GRADIENT, "max_strata", s, data.fold), gradient, arguments, guess)
 
 
 def _strata_task(config: Config, data: Fold, space: Space, share: float) -> Task:
     arguments = {
-        "data": data, "space": space, "share": share, "n_components": config.learning.n_features(_shape(data)[0]),
-        "cap": config.cap, "points": config.points,
+        "data": data, "space": space, "share": share, "cap": config.cap, "points": config.points,
+        "n_components": config.learning.n_features(_shape(data)),
     }  # fmt: skip
     guess = 3.0 if space == "features" else 0.3
     return Task(Cell(NAME, data.dataset, STRATA[space], "eps", share, data.fold), strata, arguments, guess)
 
 
-def _shape(data: Fold) -> tuple[int, int]:
-    shape = shape_of(data.dataset, data.n_folds)
-    return shape.n_rows, shape.n_features
-
-
 def curve(data: Fold, learning: Learning, max_strata: int, points: int) -> list[Record]:
     """Learn a stream; AUC and time at some of its rows."""
     split = data.split()
-    stream = core(learning.fpogd(split.X, max_strata, data.seed), split.X, split.y)
+    stream = core(learning.fpogd(split, max_strata, data.seed), split.X, split.y)
     records, seen, seconds = [], 0, 0.0
     for row in rows_between(FIRST_ROW, len(split.y), points):
         began = process_time()
@@ -193,7 +195,7 @@ def curve(data: Fold, learning: Learning, max_strata: int, points: int) -> list[
 def gradient(data: Fold, learning: Learning, max_strata: int, rows: int, window: int) -> list[Record]:
     """Error and norm of the gradient along the learner's own path, in means over windows of rows."""
     split = data.split()
-    model = learning.fpogd(split.X, max_strata, data.seed)
+    model = learning.fpogd(split, max_strata, data.seed)
     found = gradient_variance(model, split.X[:rows], split.y[:rows])
     ends = window * (1 + (found.rows - 1) // window)
     windows = [(int(end), ends == end) for end in np.unique(ends)]
@@ -231,24 +233,15 @@ def features(X: Array, n_components: int, seed: int) -> Array:
     return np.asarray(phi.apply(fixed, X), np.float32)
 
 
-def rows_between(first: int, last: int, points: int) -> list[int]:
-    """Row numbers as far apart in logarithm, the last one included.
-
-    >>> rows_between(10, 1000, 3), rows_between(32, 20, 3)
-    ([10, 100, 1000], [20])
-    """
-    return sorted({round(float(row)) for row in np.geomspace(min(first, last), last, points)})
-
-
 def paper_bound(radius: float, eps: float, dim: int) -> float:
     """log10 of the paper's bound, (R / sqrt(eps))^d rounded up.
 
-    >>> paper_bound(2.0, 1.0, 10) == log10(1024), paper_bound(0.5, 1.0, 10)
+    >>> paper_bound(2.0, 1.0, 10) == log10(1024), paper_bound(0.5, 1.0, 10_000)
     (True, 0.0)
     """
     power = dim * log10(radius / sqrt(eps))
     # Above 10^15, rounding up is less than what a float can tell.
-    return power if power > 15 else log10(ceil(round(10**power, 9)))
+    return power if power > 15 else log10(max(1, ceil(round(10**power, 9))))
 
 
 def packing_bound(radius: float, eps: float, dim: int) -> float:

@@ -23,6 +23,7 @@ from pairloom import systems
 from pairloom.base.typing import Array
 from pairloom.data import imbalanced
 from pairloom.experiments.reproduce.cells import Cell, Record, Task
+from pairloom.experiments.reproduce.columns import Protocol
 from pairloom.experiments.reproduce.config import read
 from pairloom.experiments.reproduce.fits import slope
 from pairloom.experiments.reproduce.streams import core, learn
@@ -102,7 +103,6 @@ class Sweep:
 class Config:
     """``configs/cost.toml``. ``seconds``: the least CPU time of a timing; ``positive``: share of positive rows."""
 
-    seed: int
     repetitions: int
     seconds: float
     positive: float
@@ -116,19 +116,19 @@ class Cost:
 
     def tasks(self, quick: bool, datasets: tuple[str, ...] | None) -> list[Task]:
         """Streams are synthetic: ``datasets`` has no meaning here."""
-        config = read(NAME, Config, quick)
+        config, seed = read(NAME, Config, quick), read("protocol", Protocol, quick).seed
         return [
-            _task(config, sweep, value, repetition)
+            _task(config, sweep, value, repetition, seed)
             for sweep in config.sweeps
             for value in (sweep.quick if quick else sweep.values)
             for repetition in range(config.repetitions)
         ]
 
 
-def _task(config: Config, sweep: Sweep, value: int, repetition: int) -> Task:
+def _task(config: Config, sweep: Sweep, value: int, repetition: int, seed: int) -> Task:
     arguments = {
         "system": sweep.system, "axis": sweep.axis, "sizes": {**sweep.sizes, sweep.axis: value},
-        "seconds": config.seconds, "positive": config.positive, "seed": config.seed + repetition,
+        "seconds": config.seconds, "positive": config.positive, "seed": seed + repetition,
     }  # fmt: skip
     guess = 3 * config.seconds + sweep.slowest * (value / sweep.values[-1]) ** (1 + sweep.true)
     return Task(Cell(NAME, "", sweep.system, sweep.axis, value, repetition), measure, arguments, guess)
