@@ -120,7 +120,9 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder of the results and the report.", file_okay=False)] = Path(
         "reproduction"
     ),
-    jobs: Annotated[int, typer.Option(min=1, help="Processes; default: one for each core.", show_default=False)] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes; default: one for each core.", show_default=False)
+    ] = None,
 ) -> None:
     """Run the experiments of the FPOGD paper (ACML 2023), and write results (CSV) and a report (HTML).
 

@@ -18,12 +18,14 @@ from threadpoolctl import threadpool_limits
 
 from pairloom.experiments.reproduce.auc_time import AucTime
 from pairloom.experiments.reproduce.cells import Cell, Experiment, Record, Settings, Task
+from pairloom.experiments.reproduce.clusters import Clusters
+from pairloom.experiments.reproduce.cost import Cost
 from pairloom.experiments.reproduce.features import Features
 from pairloom.experiments.reproduce.provenance import commit, machine, versions
 from pairloom.experiments.reproduce.results import Results
 from pairloom.experiments.reproduce.table import Table
 
-EXPERIMENTS: dict[str, Experiment] = {one.name: one for one in (Table(), AucTime(), Features())}
+EXPERIMENTS: dict[str, Experiment] = {one.name: one for one in (Table(), AucTime(), Features(), Clusters(), Cost())}
 """In the order in which they are run."""
 
 
