@@ -13,10 +13,9 @@ test: $(READY) browser
 
 # The test of the report opens it in Chromium, and skips without one; where Debian's package can be had, it is.
 browser:
-	@command -v chromium chromium-browser google-chrome >/dev/null || \
-	  { command -v apt-get >/dev/null && test "$$(id -u)" = 0 && \
-	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; } \
-	    >/dev/null 2>&1 || true; }
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome || ! command -v apt-get || \
+	   test "$$(id -u)" != 0 || { apt-get update -qq && \
+	   DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium; }; } >/dev/null 2>&1 || true
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -181,3 +181,12 @@ def test_the_corrected_table_of_data_sets():
     assert paper.reason("german", "OGD", -0.05) != "not known"
     assert paper.reason("german", "OGD", 0.05) == "not known"
     assert paper.reason("covtype", "OGD", 0.05) == "not known"
+
+
+def test_a_quick_run_says_what_its_sets_cannot_show(tmp_path):
+    """Small sets only, and a sweep that ends at the mark: no verdict, and not "run it again"."""
+    assert verdict(tmp_path, "large-scale", "table", table(0.9, 0.8)) is Verdict.UNTESTED
+    sweep = [record("usps", "FPOGD, kernel", "D", float(D), fold, auc=0.9) for D in (64, 512, 1024) for fold in (0, 1)]
+    assert verdict(tmp_path, "enough-features", "features", sweep) is Verdict.UNTESTED
+    for claim in ("large-scale", "enough-features"):
+        assert "pairloom reproduce" not in BY_ID[claim].find(Results(tmp_path)).measured

@@ -160,6 +160,12 @@ def _left_out(measured: Measured, systems: list[str]) -> Markup | None:
     return element("ul", *lines, class_="footnotes")
 
 
+def _why(measured: Measured, gap: Gap, difference: float) -> str:
+    cap = measured.cap(gap.dataset, gap.system)
+    capped = f"; here it learned {count(cap)} of {count(measured.n_train(gap.dataset))} rows" if cap else ""
+    return paper.reason(gap.dataset, gap.system, difference) + capped
+
+
 def _differences(measured: Measured) -> Markup | None:
     every = gaps(measured)
     flagged = sorted((gap for gap in every if abs(gap.errors) > FLAGGED), key=lambda gap: -abs(gap.errors))
@@ -173,7 +179,7 @@ def _differences(measured: Measured) -> Markup | None:
             Entry(gap.dataset), Entry(gap.system), Entry(percent(gap.ours.mean), gap.ours.mean),
             Entry(f"{gap.printed.auc:.2f}", gap.printed.auc), Entry(signed(difference), difference),
             Entry(f"{gap.errors:+.1f}".replace("-", "−"), gap.errors),
-            Entry(paper.reason(gap.dataset, gap.system, difference), kind="text"),
+            Entry(_why(measured, gap, difference), kind="text"),
         ])  # fmt: skip
     title = f"{len(flagged)} of {len(every)} values differ from the printed ones by more than two standard errors"
     return details(title, table(columns, rows, "Where ours and the printed values differ, and why"))

@@ -25,7 +25,8 @@ def cost_section(results: Results) -> Markup:
     panels = [_panel(axis, [one for one in records if one["axis"] == axis]) for axis in axes]
     systems = in_order(one["system"] for one in records)
     caption = (
-        "Processor time for each example, mean over repetitions, both axes logarithmic. Thin lines: the fitted power. "
+        "Processor time for each example, mean over repetitions, both axes logarithmic. Thin lines: the "
+        "fitted power, with its exponent, a 95 % interval, and the exponent of the paper. "
         "The time of what does not depend on the quantity bends a curve at its left end; so the table has a second "
         "fit, over the larger half of the values."
     )
@@ -54,21 +55,22 @@ def _panel(axis: str, records: Sequence[Record]) -> Markup:
         if fitted is not None:
             ends = [min(means), max(means)]
             axes.plot(ends, [fitted.factor * end**fitted.value for end in ends], color=style.colour, linewidth=0.7)
-            text = f"exponent {fitted}, paper {paper.exponent(axis, system):g}"
-            axes.text(0.03, 0.94 - 0.085 * k, text, transform=axes.transAxes, fontsize=8, color=style.dark)
-    _at_least_a_decade(axes)
+            text = f"{system}: {fitted}, paper {paper.exponent(axis, system):g}"
+            axes.text(0.03, 0.94 - 0.085 * k, text, transform=axes.transAxes, fontsize=7.5, color=style.dark)
+    _roomy(axes)
     svg.log_axis(axes, "y", number)
     svg.steps_of_two(axes, values)
     return svg.inline(figure, f"Time for each example against {axis}")
 
 
-def _at_least_a_decade(axes: svg.Axes) -> None:
-    """So that a flat curve looks flat."""
+def _roomy(axes: svg.Axes) -> None:
+    """At least a decade, so that a flat curve looks flat, and room for the exponents above."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     if high < 10 * low:
         middle = (low * high) ** 0.5
-        axes.set_ylim(middle / 10**0.5, middle * 10**0.5)
+        low, high = middle / 10**0.5, middle * 10**0.5
+    axes.set_ylim(low, high * (high / low) ** 0.25)
 
 
 def _exponents(records: Sequence[Record], axes: Sequence[str], systems: Sequence[str]) -> Markup:

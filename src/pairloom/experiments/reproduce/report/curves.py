@@ -51,6 +51,9 @@ def _time_panel(title: str, records: Sequence[Record]) -> Markup:
     low = max(min(every), min(last) - 8)
     high = max(every)
     axes.set_ylim(low - 0.05 * (high - low) - 0.1, high + 0.08 * (high - low) + 0.1)
+    seen = [one["seconds"] for one in records if 100 * one["auc"] >= low and one["seconds"] > 0]
+    if seen:
+        axes.set_xlim(0.7 * min(seen), 1.4 * max(seen))
     svg.log_axis(axes, "x", duration)
     return svg.inline(figure, f"AUC against time on {title}")
 

@@ -85,5 +85,6 @@ def _time(seconds: float, n_runs: int, learning: float) -> str:
 
 def _every_run(runs: Sequence[dict[str, object]]) -> Markup:
     names = ("run", "command", "commit", "started", "seconds", "jobs", "machine", "versions")
-    rows = [[Entry(run.get(name, "–"), kind="text") for name in names] for run in runs]
+    rows = [[Entry(run.get(name, "–"), kind="text" if name in ("machine", "versions") else "") for name in names]
+            for run in runs]  # fmt: skip
     return details(f"All {len(runs)} runs", table([Column(name) for name in names], rows, "Runs"))

@@ -24,6 +24,7 @@ class Style:
     marker: str
     dashes: Any = "-"
     width: float = 1.4
+    size: float = 4.8
 
     @property
     def dark(self) -> str:
@@ -39,7 +40,7 @@ STYLES = {
     "SparseKernelAUC": Style("#cc79a7", "D", (0, (3, 1.5))),
     "ProjectronPP": Style("#009e73", "P", (0, (6, 1, 1, 1, 1, 1))),
     "Kar": Style("#8c8c8c", "X", (0, (2, 1))),
-    "AUCClassifier": Style("#000000", "*", width=1.8),
+    "AUCClassifier": Style("#000000", "*", width=1.8, size=9.0),
 }
 """Okabe and Ito's colours, which colour-blind readers can tell apart."""
 
@@ -68,11 +69,11 @@ def _mix(one: Sequence[int], other: Sequence[int], share: float) -> str:
 def panel(title: str, x: str, y: str) -> tuple[Figure, Axes]:
     """An empty panel; all have the same margins, so that axes stand in line."""
     figure = _figure(3.5, 2.75)
-    axes = figure.add_axes((0.175, 0.165, 0.795, 0.725))
+    axes = figure.add_axes((0.19, 0.165, 0.785, 0.725))
     axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold", color=INK)
     axes.set_xlabel(x, fontsize=8.5, color=INK)
     axes.set_ylabel(y, fontsize=8.5, color=INK)
-    axes.yaxis.set_label_coords(-0.195, 0.5)
+    axes.yaxis.set_label_coords(-0.2, 0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.tick_params(which="both", colors=INK, labelsize=8, length=2.5, width=0.6)
@@ -81,11 +82,11 @@ def panel(title: str, x: str, y: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def line(axes: Axes, x: Sequence[float], y: Sequence[float], style: Style, n_markers: int = 9, **more: Any) -> None:
+def line(axes: Axes, x: Sequence[float], y: Sequence[float], style: Style, n_markers: int = 9) -> None:
     """A line with a few markers on it."""
     axes.plot(
         x, y, color=style.colour, linestyle=style.dashes, linewidth=style.width, marker=style.marker,
-        markersize=4.8, markeredgecolor="white", markeredgewidth=0.4, markevery=max(1, len(x) // n_markers), **more,
+        markersize=style.size, markeredgecolor="white", markeredgewidth=0.4, markevery=max(1, len(x) // n_markers),
     )  # fmt: skip
 
 

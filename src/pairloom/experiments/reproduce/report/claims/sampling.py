@@ -128,21 +128,18 @@ def smoothness(_: Results) -> Finding:
 
 def balls(_: Results) -> Finding:
     """Whether members stay near a centroid that moves."""
-    points = [0.0, 0.9, 1.3, 1.7, 2.1]
-    centroid = points[0]
-    for n, point in enumerate(points[1:], start=2):
-        if (point - centroid) ** 2 > 1.0:
-            break
-        centroid += (point - centroid) / n
-    members = points[:n]
+    members = [0.0]
+    for point in (0.9, 1.4, 1.7, 1.95):
+        if (point - np.mean(members)) ** 2 <= 1.0:
+            members.append(point)
+    away = abs(members[0] - float(np.mean(members)))
     text = (
         "The box compares a squared distance with ε, so the radius is √ε, and it clusters mapped rows, not inputs. "
         f"Centroids move: with ε = 1 and the mean as centroid, {listed([f'{one:g}' for one in members])} join one "
-        f"stratum one after the other, and its first member is {abs(points[0] - centroid):.2f} from the centroid. "
-        "With a cap, far points join too. FIFO represents a ball by its newest member, not by a uniform one; "
-        "reservoirs do."
+        f"stratum one after the other, and then its first member is {away:.2f} from the centroid. With a cap, far "
+        "points join too. FIFO represents a ball by its newest member, not by a uniform one; reservoirs do."
     )
-    return Finding(text, Verdict.IN_PART)
+    return Finding(text, graded(False, away > 1))
 
 
 def centroid(_: Results) -> Finding:

@@ -1,10 +1,12 @@
 """Claims on curves: time, number of features, number of strata."""
 
+from math import isnan
+
 import numpy as np
 
 from pairloom.experiments.reproduce import paper
 from pairloom.experiments.reproduce.cells import Record
-from pairloom.experiments.reproduce.report.claims.base import Claim, Finding, graded, without
+from pairloom.experiments.reproduce.report.claims.base import Claim, Finding, Verdict, graded, without
 from pairloom.experiments.reproduce.report.curves import curves_of, rows_of
 from pairloom.experiments.reproduce.report.estimates import Estimate, paired
 from pairloom.experiments.reproduce.report.measured import GROUPS, known, sets_in_order
@@ -79,28 +81,25 @@ def fast(results: Results) -> Finding:
 def enough_features(results: Results) -> Finding:
     """From the first D at or above sqrt(T) ln T to the largest."""
     records = [one for one in results.read("features") if one.get("axis") == "D" and known(one, "auc")]
-    gains: dict[str, Estimate] = {}
+    if not records:
+        return without("features")
+    gains: list[Estimate] = []
     texts = []
     for name in sets_in_order(one["dataset"] for one in records):
         here = [one for one in records if one["dataset"] == name]
         mark = paper.n_random_features(rows_of(name, here))
         values = sorted({float(one["value"]) for one in here})
-        first = next((value for value in values if value >= 0.9 * mark), None)
-        if first is None or first == values[-1]:
-            continue
-        folds = {
-            value: {one["fold"]: one["auc"] for one in here if one["value"] == value} for value in (first, values[-1])
-        }
-        gain = paired(folds[values[-1]], folds[first])
-        if gain is not None:
-            gains[name] = gain
-            error = "" if gain.error != gain.error else f" ± {100 * gain.error:.2f}"
-            texts.append(
-                f"on {name} (√T ln T = {count(mark)}) {signed(gain.mean)}{error} from D = {first:g} to {values[-1]:g}"
-            )
+        first, last = next((value for value in values if value >= 0.9 * mark), values[-1]), values[-1]
+        folds = {value: {one["fold"]: one["auc"] for one in here if one["value"] == value} for value in (first, last)}
+        gain = paired(folds[last], folds[first])
+        if gain is not None and first < last:
+            gains.append(gain)
+            error = "" if isnan(gain.error) else f" ± {100 * gain.error:.2f}"
+            span = f"from D = {count(first)} to {count(last)}"
+            texts.append(f"on {name} (√T ln T = {count(mark)}) {signed(gain.mean)}{error} {span}")
     if not gains:
-        return without("features")
-    flat = [one for one in gains.values() if one.mean <= 0.005 or one.clear <= 0]
+        return Finding("The values of D measured do not reach beyond √T ln T.", Verdict.UNTESTED)
+    flat = [gain for gain in gains if gain.mean <= 0.005 or gain.clear <= 0]
     return Finding(f"AUC × 100 gained: {listed(texts)}.", graded(len(flat) == len(gains), bool(flat)))
 
 
