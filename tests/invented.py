@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from pairloom.data import DATASETS
+from pairloom.experiments.reproduce.clusters import STRATA
 from pairloom.experiments.reproduce.report.measured import GROUPS
 
 STAMP = {"seed": 0, "config": "00000000", "run": "r1", "finished": "2026-01-02T03:04:05"}
@@ -106,13 +107,14 @@ def clusters(rng) -> list[dict]:
     for eps in (0.05, 0.1, 0.2, 0.4, 0.8):
         for row in np.unique(np.geomspace(2, 26_000, 60).astype(int)):
             bound, strata = min(math.log10(max(row - 1, 1)), 3.2 / eps**0.5), int(row**0.7 / (1 + 5 * eps)) + 1
-            found.append(record("a9a", "FPOGD, kernel", "eps", eps, row=int(row), n_strata=min(strata, row - 1),
-                                bound_paper=bound * (1 - 0.1 * eps), bound_packing=bound))  # fmt: skip
+            found += [record("a9a", system, "eps", eps, row=int(row), n_strata=min(strata, row - 1),
+                             bound_paper=bound * (1 - 0.1 * eps), bound_packing=bound)
+                      for system in STRATA.values()]  # fmt: skip
     return found
 
 
 def cost(rng) -> list[dict]:
-    sweeps = {"s": (1, 2, 4, 8, 16, 32, 64), "D": (64, 256, 1024, 4096), "d": (8, 32, 128, 512), "T": (1e3, 1e4, 1e5)}
+    sweeps = {"s": (4, 16, 64, 128, 256), "D": (128, 512, 1024, 4096), "d": (8, 128, 512, 1024), "T": (1e3, 1e4, 1e5)}
     power = {"s": 0.8, "D": 0.95, "d": 0.5, "T": 0.0}
     return [
         record("", system, axis, float(value), fold, micros=scale * value ** power[axis] * rng.lognormal(0, 0.03))

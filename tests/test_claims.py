@@ -9,7 +9,7 @@ from pairloom.experiments.reproduce import paper
 from pairloom.experiments.reproduce.report.claims import CLAIMS, PLACES, Verdict, findings
 from pairloom.experiments.reproduce.report.claims.regret import full_history
 from pairloom.experiments.reproduce.report.claims.sampling import stratified, uniform
-from pairloom.experiments.reproduce.report.estimates import estimate, slope, upper_half
+from pairloom.experiments.reproduce.report.estimates import estimate
 from pairloom.experiments.reproduce.results import Results
 from tests import invented
 from tests.invented import record
@@ -92,7 +92,7 @@ def test_orders_are_upper_bounds(tmp_path, power, expected):
     records = [
         record("", "FPOGD, kernel", axis, value, fold, micros=value**growth * rng.lognormal(0, 0.01))
         for axis, growth in (("s", power), ("T", power - 1))
-        for value in (1.0, 2.0, 4.0, 8.0, 16.0)
+        for value in (8192.0, 16384.0, 32768.0, 65536.0)
         for fold in range(3)
     ]
     assert verdict(tmp_path, "linear-time", "cost", records) is Verdict[expected]
@@ -168,9 +168,6 @@ def test_estimates():
     one = estimate([0.1, 0.2, 0.3, 0.4, 0.5])
     assert one.error == pytest.approx(math.sqrt(0.025 / 5))
     assert (estimate([0.5]).clear, estimate([1.0, 1.1]).clear, estimate([-1.0, -1.1]).clear) == (0, 1, -1)
-    x = [1.0, 2.0, 4.0, 8.0, 16.0]
-    assert slope(x, [3.0 + one for one in x]).value < upper_half(x, [3.0 + one for one in x]).value < 1
-    assert slope([2.0, 2.0], [1.0, 2.0]) is None
 
 
 def test_the_corrected_table_of_data_sets():

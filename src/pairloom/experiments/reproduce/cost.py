@@ -25,7 +25,7 @@ from pairloom.data import imbalanced
 from pairloom.experiments.reproduce.cells import Cell, Record, Task
 from pairloom.experiments.reproduce.columns import Protocol
 from pairloom.experiments.reproduce.config import read
-from pairloom.experiments.reproduce.fits import slope
+from pairloom.experiments.reproduce.fits import Slope, slope
 from pairloom.experiments.reproduce.streams import core, learn
 from pairloom.stream import Stream
 
@@ -173,12 +173,16 @@ def whole_streams(system: Any, X: Array, y: Array, seconds: float) -> tuple[int,
     return rows, passed
 
 
-def exponent(records: Iterable[Record], sweep: Sweep) -> tuple[float, float, float]:
-    """The fitted exponent of a sweep and its 95% interval, of the records of this experiment."""
+def sweeps() -> dict[tuple[str, str], Sweep]:
+    """What is run, by system and axis."""
+    return {(sweep.system, sweep.axis): sweep for sweep in read(NAME, Config, quick=False).sweeps}
+
+
+def exponent(records: Iterable[Record], sweep: Sweep) -> Slope | None:
+    """The fitted exponent of a sweep, of the records of this experiment; None from fewer than two values."""
     points = [
-        (one["value"], one["micros"])
+        (float(one["value"]), float(one["micros"]))
         for one in records
         if one["system"] == sweep.system and one["axis"] == sweep.axis and one["value"] >= sweep.fit_from
     ]
-    values, micros = zip(*points, strict=True)
-    return slope(values, micros)
+    return slope([value for value, _ in points], [micros for _, micros in points])

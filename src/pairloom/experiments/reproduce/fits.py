@@ -1,6 +1,8 @@
 """Exponents of costs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan, sqrt
 
 import numpy as np
 from scipy.stats import t as student
@@ -8,22 +10,33 @@ from scipy.stats import t as student
 LEVEL = 0.95
 
 
-def slope(values: Sequence[float], micros: Sequence[float]) -> tuple[float, float, float]:
-    """The exponent b of micros = a values^b, by least squares of logarithms, and its 95% t-interval.
+@dataclass(frozen=True)
+class Slope:
+    """Exponent of y ~ factor x^value, with its 95 % interval."""
 
-    Repetitions of a value are points of their own. ValueError for fewer than three points, or for one value only.
+    value: float
+    low: float
+    high: float
+    factor: float
 
-    >>> slope([1, 2, 4, 8], [3, 6, 12, 24])
-    (1.0, 1.0, 1.0)
+    def __str__(self) -> str:
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]".replace("-", "\N{MINUS SIGN}")
+
+
+def slope(x: Sequence[float], y: Sequence[float]) -> Slope | None:
+    """Least squares on logarithms, with a t-interval (NaN from two points); None from fewer than two different x.
+
+    Repetitions of a value are points of their own.
+
+    >>> str(slope([1, 2, 4, 8], [3, 6, 12, 24]))
+    '1.00 [1.00, 1.00]'
     """
-    x, y = np.log(np.asarray(values, float)), np.log(np.asarray(micros, float))
-    if len(x) != len(y) or len(x) < 3 or np.ptp(x) == 0:
-        raise ValueError(f"a slope needs three points and two different values; got {list(values)}")
-    dx, dy = x - x.mean(), y - y.mean()
-    spread = dx @ dx
-    exponent = dx @ dy / spread
-    left = dy - exponent * dx
-    error = np.sqrt(left @ left / (len(x) - 2) / spread)
-    half = error * student.ppf((1 + LEVEL) / 2, len(x) - 2)
-    # Rounding errors are no finding: an exact power is shown as one.
-    return round(float(exponent), 12), round(float(exponent - half), 12), round(float(exponent + half), 12)
+    u, v = np.log(np.asarray(x, dtype=float)), np.log(np.asarray(y, dtype=float))
+    if len(set(x)) < 2:
+        return None
+    du, dv = u - u.mean(), v - v.mean()
+    spread, free = du @ du, len(u) - 2
+    value = float(du @ dv / spread)
+    rest = dv - value * du
+    half = float(student.ppf((1 + LEVEL) / 2, free) * sqrt(rest @ rest / free / spread)) if free > 0 else nan
+    return Slope(value, value - half, value + half, float(np.exp(v.mean() - value * u.mean())))

@@ -169,16 +169,3 @@ TABLE_1 = {
     "FPOGD": Cost("O((sD/d) T)", "O(s)"),
 }
 """Table 1: time in computations of gradients, and space."""
-
-
-def exponent(axis: str, system: str) -> float:
-    """Of the time for each example by Table 1, for "s", "D", "d" or "T".
-
-    O((sD/d) T) and, without a kernel, O(sT) count gradients of d numbers each: in time a factor d comes with them.
-
-    >>> exponent("d", "FPOGD, kernel"), exponent("d", "FPOGD, linear")
-    (0.0, 1.0)
-    """
-    if axis == "d":
-        return 1.0 if system == "FPOGD, linear" else 0.0
-    return {"s": 1.0, "D": 1.0, "T": 0.0}[axis]

@@ -1,12 +1,11 @@
-"""Time for each example against s, D, d and T, with fitted exponents beside the paper's."""
+"""Time for each example against s, D, d and T, with fitted exponents beside the true ones and the paper's."""
 
 from collections.abc import Sequence
 
-from pairloom.experiments.reproduce import paper
 from pairloom.experiments.reproduce.cells import Record
+from pairloom.experiments.reproduce.cost import Sweep, exponent, sweeps
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.curves import by_value
-from pairloom.experiments.reproduce.report.estimates import Slope, slope, upper_half
 from pairloom.experiments.reproduce.report.html import Markup, missing, note, section
 from pairloom.experiments.reproduce.report.measured import in_order
 from pairloom.experiments.reproduce.report.tables import Column, Entry, table
@@ -15,52 +14,59 @@ from pairloom.experiments.reproduce.results import Results
 
 AXES = {"s": "strata for each class, s", "D": "random features, D", "d": "columns, d", "T": "rows, T"}
 
+FEW = 3
+"""Lines in a panel up to which it says their exponents; the table has all."""
+
+
+def measured_costs(results: Results) -> list[Record]:
+    """The records that belong to a sweep."""
+    known = sweeps()
+    return [one for one in results.read("cost") if (one["system"], one["axis"]) in known and one.get("micros", 0) > 0]
+
 
 def cost_section(results: Results) -> Markup:
     """A panel for each quantity, and the exponents in a table."""
-    records = [one for one in results.read("cost") if "micros" in one and one.get("axis") in AXES]
+    records = measured_costs(results)
     if not records:
         return section("cost", "Cost of an example", missing("cost"))
     axes = [axis for axis in AXES if any(one["axis"] == axis for one in records)]
     panels = [_panel(axis, [one for one in records if one["axis"] == axis]) for axis in axes]
     systems = in_order(one["system"] for one in records)
     caption = (
-        "Processor time for each example, mean over repetitions, both axes logarithmic. Thin lines: the "
-        "fitted power, with its exponent, a 95 % interval, and the exponent of the paper. "
-        "The time of what does not depend on the quantity bends a curve at its left end; so the table has a second "
-        "fit, over the larger half of the values."
+        "Processor time for each example, mean over repetitions, both axes logarithmic. Thin lines: the fitted power. "
+        "What does not depend on the quantity bends a curve at its left end; so a power is fitted from the value on "
+        "from which the quantity is most of the cost."
     )
     entries = [(system, svg.style_of(system)) for system in systems]
     figure = svg.shown("figure-cost", panels, caption, "Time for each example against s, D, d and T", entries)
     return section("cost", "Cost of an example", figure, _exponents(records, axes, systems))
 
 
-def fits(records: Sequence[Record], axis: str, system: str) -> tuple[Slope | None, Slope | None]:
-    """The exponent over all values, and over the larger half of them."""
-    kept = [one for one in records if one["axis"] == axis and one["system"] == system and one.get("micros", 0) > 0]
-    x, y = [float(one["value"]) for one in kept], [float(one["micros"]) for one in kept]
-    return slope(x, y), upper_half(x, y)
-
-
 def _panel(axis: str, records: Sequence[Record]) -> Markup:
     figure, axes = svg.panel(f"against {axis}", AXES[axis], "µs for each example")
     values: list[float] = []
-    for k, system in enumerate(in_order(one["system"] for one in records)):
+    systems = in_order(one["system"] for one in records)
+    for k, system in enumerate(systems):
         means = {value: sum(times) / len(times) for value, times
                  in by_value([one for one in records if one["system"] == system], "micros").items()}  # fmt: skip
-        style = svg.style_of(system)
+        style, sweep = svg.style_of(system), sweeps()[system, axis]
         svg.line(axes, list(means), list(means.values()), style, n_markers=99)
         values = sorted({*values, *means})
-        fitted, _ = fits(records, axis, system)
+        fitted = exponent(records, sweep)
         if fitted is not None:
-            ends = [min(means), max(means)]
+            ends = [max(min(means), sweep.fit_from), max(means)]
             axes.plot(ends, [fitted.factor * end**fitted.value for end in ends], color=style.colour, linewidth=0.7)
-            text = f"{system}: {fitted}, paper {paper.exponent(axis, system):g}"
+        if fitted is not None and len(systems) <= FEW:
+            text = f"{system}: {fitted}{_printed(sweep)}"
             axes.text(0.03, 0.94 - 0.085 * k, text, transform=axes.transAxes, fontsize=7.5, color=style.dark)
     _roomy(axes)
     svg.log_axis(axes, "y", number)
     svg.steps_of_two(axes, values)
     return svg.inline(figure, f"Time for each example against {axis}")
+
+
+def _printed(sweep: Sweep) -> str:
+    return "" if sweep.paper is None else f", paper {sweep.paper:g}"
 
 
 def _roomy(axes: svg.Axes) -> None:
@@ -74,19 +80,20 @@ def _roomy(axes: svg.Axes) -> None:
 
 
 def _exponents(records: Sequence[Record], axes: Sequence[str], systems: Sequence[str]) -> Markup:
-    columns = [Column("quantity"), Column("system"), Column("exponent, all values"), Column("larger half"),
-               Column("paper")]  # fmt: skip
+    columns = [Column("quantity"), Column("system"), Column("exponent"), Column("fitted from"), Column("true"),
+               Column("cost of an example"), Column("paper"), Column("as printed")]  # fmt: skip
     rows = []
     for axis in axes:
         for system in systems:
-            every, upper = fits(records, axis, system)
-            if every is None:
+            sweep = sweeps().get((system, axis))
+            fitted = None if sweep is None else exponent(records, sweep)
+            if sweep is None or fitted is None:
                 continue
-            printed = paper.exponent(axis, system)
             rows.append([
-                Entry(axis), Entry(system), Entry(str(every), every.value),
-                Entry(str(upper), upper.value) if upper else Entry("–"),
-                Entry(f"{printed:g}", printed),
+                Entry(axis), Entry(system), Entry(str(fitted), fitted.value),
+                Entry(f"{sweep.fit_from:,}", sweep.fit_from), Entry(f"{sweep.true:g}", sweep.true),
+                Entry(sweep.true_cost),
+                Entry("–") if sweep.paper is None else Entry(f"{sweep.paper:g}", sweep.paper), Entry(sweep.paper_cost),
             ])  # fmt: skip
     after = note(
         "In brackets: 95 % intervals of the fits. The paper's O((sD/d) T) counts gradients of d numbers each, so that "

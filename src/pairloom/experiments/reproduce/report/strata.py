@@ -1,9 +1,9 @@
 """What the number of strata changes, and how many there are."""
 
 from collections.abc import Sequence
-from math import log10
 
 from pairloom.experiments.reproduce.cells import Record
+from pairloom.experiments.reproduce.clusters import STRATA, at_most
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.curves import by_value, thinned
 from pairloom.experiments.reproduce.report.estimates import estimate
@@ -107,16 +107,21 @@ def _along_panel(
 def _count_figure(records: Sequence[Record]) -> Markup:
     panels = []
     for dataset in sets_in_order(one["dataset"] for one in records):
-        here = [one for one in records if one["dataset"] == dataset]
-        panels += [_count_panel(dataset, eps, here) for eps in sorted({float(one["value"]) for one in here})]
+        for space, system in STRATA.items():
+            here = [one for one in records if one["dataset"] == dataset and one["system"] == system]
+            shares = sorted({float(one["value"]) for one in here})
+            panels += [_count_panel(f"{dataset}, {SPACES[space]}", share, here) for share in shares]
     entries = [(name, style) for name, _, style in _COUNTS]
     caption = (
-        "Number of strata over the stream for five thresholds ε on the squared distance, without a cap, against the "
-        "paper's bound min{t − 1, ⌈(R/ε)^{d}⌉} and the bound of disjoint balls, min{t − 1, (1 + 2R/ε)^{d}}, for "
-        "centres that do not move."
+        "Number of strata over the stream, clustering φ(x) as in the paper, and clustering x, for five thresholds ε on "
+        "the squared distance, as shares of its mean; curves end where there are 2,048 strata. Beside it the paper's "
+        "bound min{t − 1, ⌈(R/r)^{d}⌉} and the bound of disjoint balls, min{t − 1, (1 + 2R/r)^{d}}, r = √ε, for "
+        "centres that do not move. Where both lines lie on t − 1, neither bound says anything."
     )
     return svg.shown("figure-strata-count", panels, caption, "Number of strata over the stream and its bounds", entries)
 
+
+SPACES = {"features": "φ(x)", "input": "x"}
 
 _COUNTS = (
     ("strata", "n_strata", svg.Style("#0072b2", "o", width=2.0)),
@@ -128,18 +133,16 @@ _COUNTS = (
 
 def bound(record: Record, column: str) -> float:
     """A bound on the number of strata, from its logarithm; there cannot be more than rows before."""
-    most = max(float(record["row"]) - 1, 1.0)
-    return most if record[column] >= log10(most) else 10.0 ** float(record[column])
+    return at_most(record["row"], record[column])
 
 
-def _count_panel(dataset: str, eps: float, records: Sequence[Record]) -> Markup:
-    figure, axes = svg.panel(f"{dataset}, ε = {eps:g}", "rows t", "strata")
-    points = sorted((one for one in records if one["value"] == eps), key=lambda one: one["row"])
-    points = thinned([one for one in points if one["row"] > 1])
+def _count_panel(title: str, share: float, records: Sequence[Record]) -> Markup:
+    figure, axes = svg.panel(f"{title}, ε = {share:g} of the mean", "rows t", "strata")
+    points = thinned(sorted((one for one in records if one["value"] == share), key=lambda one: one["row"]))
     for _, column, style in reversed(_COUNTS):
         kept = [one for one in points if column in one]
         heights = [float(one[column]) if column == "n_strata" else bound(one, column) for one in kept]
         svg.line(axes, [one["row"] for one in kept], heights, style)
     svg.log_axis(axes, "x", count)
     svg.log_axis(axes, "y", count)
-    return svg.inline(figure, f"Number of strata on {dataset} with threshold {eps:g}, and its bounds")
+    return svg.inline(figure, f"Number of strata, {title}, with threshold {share:g}, and its bounds")
