@@ -3,6 +3,7 @@
 from math import isnan
 
 import numpy as np
+from scipy.stats import rankdata
 
 from pairloom.experiments.reproduce import paper
 from pairloom.experiments.reproduce.cells import Record
@@ -12,7 +13,7 @@ from pairloom.experiments.reproduce.report.curves import curves_of, rows_of
 from pairloom.experiments.reproduce.report.estimates import Estimate, paired
 from pairloom.experiments.reproduce.report.measured import GROUPS, known, sets_in_order
 from pairloom.experiments.reproduce.report.strata import bound, final_auc, relative_error
-from pairloom.experiments.reproduce.report.wording import count, listed, number, of, signed
+from pairloom.experiments.reproduce.report.wording import count, duration, listed, number, of, signed
 from pairloom.experiments.reproduce.results import Results
 
 KERNEL = "FPOGD, kernel"
@@ -111,9 +112,9 @@ def _capped(results: Results) -> dict[str, list[Record]]:
 
 
 def _rising(pairs: dict[float, float]) -> float:
-    """Rank correlation of a quantity with the cap."""
-    ranks = np.argsort(np.argsort(list(pairs.values()), kind="stable"))
-    return float(np.corrcoef(np.arange(len(ranks)), ranks)[0, 1]) if len(set(pairs.values())) > 1 else 0.0
+    """Rank correlation of a quantity with the cap; 0 where it is the same for all."""
+    values = list(pairs.values())
+    return float(np.corrcoef(np.arange(len(values)), rankdata(values))[0, 1]) if len(set(values)) > 1 else 0.0
 
 
 def slower_with_more(results: Results) -> Finding:
@@ -132,17 +133,16 @@ def slower_with_more(results: Results) -> Finding:
         rows, seconds = ({cap: float(one[key]) for cap, one in times.items()} for key in ("row", "seconds"))
         trends.append((_rising(rows), _rising(seconds)))
         low, high = min(times), max(times)
+        trend = [f"{one:+.2f}".replace("-", "−") for one in trends[-1]]
         texts.append(
-            f"on {name}, within half a point of its peak after {count(rows[low])} rows ({seconds[low]:.2g} s) with s "
-            f"= {low:g} and {count(rows[high])} rows ({seconds[high]:.2g} s) with s = {high:g}; rank correlation "
-            f"with s {trends[-1][0]:+.2f} in rows, {trends[-1][1]:+.2f} in time"
+            f"on {name}, within half a point of its peak after {count(rows[low])} rows ({duration(seconds[low])}) with "
+            f"s = {low:g} and {count(rows[high])} rows ({duration(seconds[high])}) with s = {high:g}; rank correlation "
+            f"with s {trend[0]} in rows, {trend[1]} in time"
         )
     if not trends:
         return without("clusters")
-    return Finding(
-        f"{'; '.join(texts).capitalize()}.".replace("-", "−"),
-        graded(all(rows > 0.5 and time > 0.5 for rows, time in trends), all(max(pair) > 0.5 for pair in trends)),
-    )
+    holds = all(min(pair) > 0.5 for pair in trends)
+    return Finding(f"O{'; '.join(texts)[1:]}.", graded(holds, all(max(pair) > 0.5 for pair in trends)))
 
 
 def cap_and_variance(results: Results) -> Finding:
@@ -175,16 +175,13 @@ def strata_reduce(results: Results) -> Finding:
         if len(errors) < 2:
             continue
         low, high = min(errors), max(errors)
-        falls.append((errors[high] / errors[low], _rising(errors)))
-        texts.append(
-            f"on {name}, {errors[high] / errors[low]:.2g} times the error with s = {high:g} of that with s = {low:g}"
-        )
+        falls.append((errors[high] < errors[low], _rising(errors)))
+        texts.append(f"on {name} {errors[low]:.3g} with s = {low:g} and {errors[high]:.3g} with s = {high:g}")
     if not falls:
         return without("clusters")
-    text = f"Squared error of the gradient against that of all pairs: {listed(texts)}."
-    return Finding(
-        text, graded(all(ratio < 1 and trend < -0.5 for ratio, trend in falls), any(ratio < 1 for ratio, _ in falls))
-    )
+    text = f"Squared error of the gradient against that of all pairs, as a share of the latter: {'; '.join(texts)}."
+    holds = all(lower and trend < -0.5 for lower, trend in falls)
+    return Finding(text, graded(holds, any(lower for lower, _ in falls)))
 
 
 def fewer_than_bound(results: Results) -> Finding:
