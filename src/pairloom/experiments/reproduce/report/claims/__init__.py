@@ -3,7 +3,16 @@
 A new claim is an entry in the ``CLAIMS`` of one of these modules; its place decides where it stands on the page.
 """
 
-from pairloom.experiments.reproduce.report.claims import accuracy, complexity, kernels, regret, sampling, sweeps, tables
+from pairloom.experiments.reproduce.report.claims import (
+    accuracy,
+    complexity,
+    kernels,
+    printed,
+    regret,
+    sampling,
+    sweeps,
+    tables,
+)
 from pairloom.experiments.reproduce.report.claims.base import Claim, Finding, Verdict
 from pairloom.experiments.reproduce.results import Results
 
@@ -52,7 +61,7 @@ PLACES = (
 )
 """Where a claim can stand, in the order of the paper; lemmas, theorems and remarks share one numbering."""
 
-_MODULES = (accuracy, complexity, sweeps, kernels, sampling, regret, tables)
+_MODULES = (accuracy, printed, complexity, sweeps, kernels, sampling, regret, tables)
 
 CLAIMS: tuple[Claim, ...] = tuple(
     sorted((claim for module in _MODULES for claim in module.CLAIMS), key=lambda claim: PLACES.index(claim.place))
