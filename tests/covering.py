@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pytest
 
 Config = dict[str, Any]
 
@@ -43,3 +44,15 @@ def covering_array(options: dict[str, list[Any]], valid: Callable[[Config], bool
         idle = 0
         new[pairs_of(best)] = False
         yield best
+
+
+def every_pair(indirect: tuple[str, ...] = (), **options: Any) -> pytest.MarkDecorator:
+    """``parametrize`` by few combinations of the options, in which every pair of their values occurs.
+
+    ``indirect``: those that are parameters of a fixture.
+    """
+    values = {name: list(found) for name, found in options.items()}
+    numbers = {name: list(range(len(found))) for name, found in values.items()}
+    chosen = covering_array(numbers, lambda config: True)
+    cases = [tuple(values[name][k] for name, k in config.items()) for config in chosen]
+    return pytest.mark.parametrize(tuple(options), cases, indirect=indirect)

@@ -17,6 +17,7 @@ from pairloom.systems import AdaDSG
 from pairloom.systems.adadsg import Stage, stages
 from pairloom.systems.adadsg_loop import descend
 from tests.conftest import STREAMS, make_stream
+from tests.covering import every_pair
 
 FEATURES = {"linear": {}, "scaled": {"scale": "standard"}, "fourier": {"features": RandomFourier(24, Gaussian(0.2))}}
 
@@ -111,10 +112,7 @@ def test_a_fit_written_out(loss, accuracy, l1):
     assert model.n_seen_ == 120
 
 
-@pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize("features", FEATURES)
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("classes", [2, 3])
+@every_pair(kind=STREAMS, features=FEATURES, loss=LOSSES, classes=[2, 3])
 def test_compiled_agrees_with_the_specification(kind, features, loss, classes):
     X, y = make_stream(kind, 140, 4)
     y = three_classes(X, y) if classes == 3 else y
@@ -129,10 +127,7 @@ def test_compiled_agrees_with_the_specification(kind, features, loss, classes):
     np.testing.assert_allclose(fast.decision_function(X), spec.decision_function(X), rtol=1e-8)
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused"])
-@pytest.mark.parametrize("features", FEATURES)
-@pytest.mark.parametrize("container", [csr_array, csr_matrix])
-@pytest.mark.parametrize("l1", [0.0, 1e-3])
+@every_pair(engine=["reference", "fused"], features=FEATURES, container=[csr_array, csr_matrix], l1=[0.0, 1e-3])
 def test_csr_rows_agree_with_dense_rows(engine, features, container, l1):
     X, y = sparse_rows()
     y = three_classes(X, y)

@@ -39,6 +39,7 @@ from pairloom.steps.penalties import shrink
 from pairloom.systems import FPOGD, KOIL, OGD, OLP, SOLAM, AdaDSG
 from tests import test_sparse
 from tests.conftest import make_stream
+from tests.covering import every_pair
 from tests.hostile import read, sign
 
 ENGINES = ["reference", "fused", "csr"]
@@ -182,9 +183,7 @@ def test_where_features_agree_up_to_rounding_a_shrinking_step_is_not_continuous(
 PENALTIES = [L2(0.3), L2(0.3, "proximal"), ElasticNet(0.1, l1=0.3), Ball(0.4)]
 
 
-@pytest.mark.parametrize("average", ["last", "mean", "poly"])
-@pytest.mark.parametrize("penalty", PENALTIES, ids=str)
-@pytest.mark.parametrize("scale", [None, "standard"])
+@every_pair(penalty=PENALTIES, average=["last", "mean", "poly"], scale=[None, "standard"])
 def test_three_classes_csr_rows_after_dense_rows_and_calls_of_any_length(penalty, average, scale):
     X, _ = test_sparse.make_rows("random", 300, 6)
     y = np.digitize(X.sum(axis=1), [-1, 1]).astype(float)

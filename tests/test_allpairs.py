@@ -14,6 +14,7 @@ from pairloom.models.rule import Row
 from pairloom.steps import Polynomial
 from pairloom.systems import AllPairs
 from tests.conftest import STREAMS, make_stream
+from tests.covering import every_pair
 from tests.test_opauc import assert_engines_agree, three_classes, weights
 
 BOTH = ("all", "opposite")
@@ -135,15 +136,12 @@ def test_a_constant_added_to_all_rows_changes_nothing():
         assert np.abs(near - far).max() <= 1e-9 * np.abs(near).max()
 
 
-@pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize("pairs", BOTH)
-def test_the_compiled_loop_is_the_rule(pairs, kind):
+@every_pair(pairs=BOTH, kind=STREAMS, n_classes=[2, 3], weighted=[False, True], average=["last", "poly"])
+def test_the_compiled_loop_is_the_rule(pairs, kind, n_classes, weighted, average):
     X, y = make_stream(kind, 100, 6)
-    for labels in (y, three_classes(X)):
-        for weight in (None, weights(100)):
-            for average in ("last", "poly"):
-                make = lambda engine: AllPairs(pairs=pairs, average=average, dtype="float64", engine=engine)  # noqa: B023, E731
-                assert_engines_agree(make, X, labels, weight)
+    labels, weight = three_classes(X) if n_classes == 3 else y, weights(100) if weighted else None
+    make = lambda engine: AllPairs(pairs=pairs, average=average, dtype="float64", engine=engine)  # noqa: E731
+    assert_engines_agree(make, X, labels, weight)
     assert_engines_agree(lambda engine: AllPairs(pairs=pairs, engine=engine), X, y, tol=1e-4)
 
 

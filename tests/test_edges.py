@@ -11,6 +11,7 @@ from pairloom import AUCClassifier, Learner, PairwiseRanker, PairwiseRegressor, 
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.systems import FPOGD, KOIL, OAM, ExactAUC, SparseKernelAUC
 from tests.conftest import make_stream
+from tests.covering import every_pair
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
 
@@ -115,9 +116,9 @@ def test_a_pandas_row_keeps_its_names(kind):
         plain.learn_one(frame.iloc[0], y[0])
 
 
-@pytest.mark.parametrize("scale", ["standard", "wide", "maxabs", "minmax", None])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("rows", [np.asarray, csr_array])
+@every_pair(
+    scale=["standard", "wide", "maxabs", "minmax", None], dtype=["float32", "float64"], rows=[np.asarray, csr_array]
+)
 def test_denormal_and_tiny_columns(scale, dtype, rows):
     X, y = make_stream("random", 80, 3)
     X[:, 1] = 0

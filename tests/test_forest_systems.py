@@ -28,6 +28,7 @@ from pairloom.systems import (
     FourierSGD,
 )
 from tests.conftest import make_stream
+from tests.covering import every_pair
 from tests.generic import classes
 from tests.test_every_estimator import SAMPLE_WEIGHTS
 
@@ -70,21 +71,20 @@ def test_it_learns(name, kind):
     assert roc_auc_score(y[500:], says(model, X[500:])) > (0.6 if kind == "random" else 0.7)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-@pytest.mark.parametrize("kind", FORESTS)
-def test_the_compiled_code_does_what_the_specification_says(name, kind):
+@every_pair(name=SYSTEMS, kind=FORESTS, n_classes=[2, 3])
+def test_the_compiled_code_does_what_the_specification_says(name, kind, n_classes):
     X, y = make_stream("random", 160, 4)
+    labels = y if n_classes == 2 else np.digitize(X[:, 0], [-0.5, 0.5])
     weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 160)
-    for labels in (y, np.digitize(X[:, 0], [-0.5, 0.5])):
-        fast, slow = (
-            make(name, FORESTS[kind], dtype="float64", engine=engine).fit(X, labels, weight)
-            for engine in ("auto", "reference")
-        )
-        recent = [model.stream_.state.observed["recent"].scores for model in (fast, slow)]
-        np.testing.assert_allclose(*recent, atol=1e-8 * np.abs(recent[1]).max())
-        np.testing.assert_allclose(says(fast, X), says(slow, X), rtol=1e-6, atol=1e-8)
-        assert fast.n_pairs_ == slow.n_pairs_
-        assert np.abs(recent[1]).max() > 0
+    fast, slow = (
+        make(name, FORESTS[kind], dtype="float64", engine=engine).fit(X, labels, weight)
+        for engine in ("auto", "reference")
+    )
+    recent = [model.stream_.state.observed["recent"].scores for model in (fast, slow)]
+    np.testing.assert_allclose(*recent, atol=1e-8 * np.abs(recent[1]).max())
+    np.testing.assert_allclose(says(fast, X), says(slow, X), rtol=1e-6, atol=1e-8)
+    assert fast.n_pairs_ == slow.n_pairs_
+    assert np.abs(recent[1]).max() > 0
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

@@ -29,6 +29,7 @@ from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.models.learner import follow, map_anew
 from pairloom.systems import FPOGD, SPAM, AdaDSG, ExactAUC, FourierSGD
 from tests.conftest import make_stream
+from tests.covering import every_pair
 from tests.generic import assert_same
 
 SMALL = Growing(48, Gaussian(0.3), 8)
@@ -122,9 +123,7 @@ def naive_phi(x, Q):
     return np.concatenate(waves) / np.sqrt(Q.shape[1])
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("memory", MEMORIES)
-@pytest.mark.parametrize("sparse", [False, True])
+@every_pair(memory=MEMORIES, dtype=["float64", "float32"], sparse=[False, True])
 def test_engines_agree_through_growths(memory, dtype, sparse):
     X, y = make_stream("duplicates" if sparse else "random", 400, 5)
     learner = make(memory, features=RULES, dtype=dtype)
@@ -144,9 +143,7 @@ def test_engines_agree_through_growths(memory, dtype, sparse):
     np.testing.assert_allclose(our_stream.recent()[0], true_stream.recent()[0], rtol=0, atol=tol)
 
 
-@pytest.mark.parametrize("memory", MEMORIES)
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("features", [SMALL, RULES])
+@every_pair(memory=MEMORIES, sparse=[False, True], features=[SMALL, RULES])
 def test_chunks_and_pickles_do_not_show_in_the_bits(memory, sparse, features):
     X, y = make_stream("random", 300, 4)
     X = csr_array(X) if sparse else X

@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from pairloom.race.evidence import ScoredWindow
 from pairloom.race.mixing import MOST, PRIOR, SMALLEST, SURE, heard, shares, spoken, spread, stacked, tame
+from tests.covering import every_pair
 
 # Shares of the models of a candidate.
 
@@ -116,10 +117,7 @@ def stream(seed, n, K, n_targets=1, rare=0.3, alike=0.0):
     return said, positive, rng.choice([0.2, 1.0, 3.0], len(target)), target, rng.choice([0.25, 0.5, 1.0], K)
 
 
-@pytest.mark.parametrize("alike", [0.0, 0.6, 0.97])
-@pytest.mark.parametrize("n_targets", [1, 3])
-@pytest.mark.parametrize("K", [1, 2, 4, 7])
-@pytest.mark.parametrize("n", [6, 60, 2000])
+@every_pair(n=[6, 60, 2000], K=[1, 2, 4, 7], n_targets=[1, 3], alike=[0.0, 0.6, 0.97])
 def test_stacked_weights_are_the_minimiser(n, K, n_targets, alike):
     for seed in range(6):
         data = stream(seed, n, K, n_targets, alike=alike)

@@ -26,6 +26,7 @@ from pairloom import (
 from pairloom.engines.state import SKIPPED
 from pairloom.systems import OAM
 from tests.conftest import STREAMS, make_stream
+from tests.covering import every_pair
 
 ENGINES = {"reference": np.asarray, "fused": np.asarray, "csr": sp.csr_array}
 
@@ -61,11 +62,11 @@ def gradient(w, x, label, partners, C_t):
     return w + C_t / 2 * np.sum(active, axis=0) if active else w, [len(active), len(partners) - len(active)]
 
 
-@pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize(("update", "C"), [("sequential", 0.02), ("gradient", 0.002)])
-def test_it_is_the_published_loop(engine, update, C, kind):
+@every_pair(indirect=("engine",), engine=ENGINES, update=["sequential", "gradient"], kind=STREAMS)
+def test_it_is_the_published_loop(engine, update, kind):
     """With C_t = C max(1, N / s) over a buffer of s, also once it is full; the buffers are read from the model."""
     how, container = engine
+    C = 0.02 if update == "sequential" else 0.002
     X, y = make_stream(kind, 200, 4)
     model, size, w, cut = OAM(update=update, C=C, size=7, dtype="float64", random_state=2, **how), 7, np.zeros(4), 0
     step = sequential if update == "sequential" else gradient
@@ -180,10 +181,10 @@ def test_a_penalty_shrinks_before_the_first_pair_and_limits_after_the_last(engin
         np.testing.assert_allclose(stream.learned.w[0], w, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("C", [1e3, 1e38, 1e300])
-@pytest.mark.parametrize("factor", [1e-25, 1e-18, 1.0, 1e10, 1e14])
-@pytest.mark.parametrize("update", ["sequential", "gradient"])
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@every_pair(
+    update=["sequential", "gradient"], factor=[1e-25, 1e-18, 1.0, 1e10, 1e14], C=[1e3, 1e38, 1e300],
+    container=[np.asarray, sp.csr_array],
+)  # fmt: skip
 def test_no_step_is_long_enough_for_nan(update, factor, C, container):
     X, y = make_stream("duplicates", 200, 4)
     model = OAM(update=update, C=C, size=9, random_state=0)

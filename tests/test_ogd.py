@@ -6,6 +6,7 @@ import pytest
 from pairloom.losses import LOSSES
 from pairloom.systems import FPOGD, OGD
 from tests.conftest import STREAMS, make_stream
+from tests.covering import every_pair
 
 
 def path(model, X, y):
@@ -17,10 +18,10 @@ def path(model, X, y):
     return np.array(found)
 
 
-@pytest.mark.parametrize("engine", ["fused", "reference"])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("penalty", [{}, {"alpha": 0.3}, {"radius": 0.2}])
-@pytest.mark.parametrize("partner", ["previous", "opposite"])
+@every_pair(
+    partner=["previous", "opposite"], penalty=[{}, {"alpha": 0.3}, {"radius": 0.2}], loss=LOSSES,
+    engine=["fused", "reference"],
+)  # fmt: skip
 def test_it_is_the_published_loop(partner, penalty, loss, engine):
     X, y = make_stream("random", 60, 4)
     model = OGD(partner=partner, loss=loss, eta=0.2, dtype="float64", engine=engine, **penalty)
@@ -42,15 +43,14 @@ def test_it_is_the_published_loop(partner, penalty, loss, engine):
     assert np.linalg.norm(w) > 0.1
 
 
-@pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_it_is_fpogd_with_one_stratum(kind, loss):
+@every_pair(kind=STREAMS, loss=LOSSES, partner=["previous", "opposite"])
+def test_it_is_fpogd_with_one_stratum(kind, loss, partner):
     X, y = make_stream(kind, 80, 4)
     shared = {"loss": loss, "eta": 0.02, "schedule": "sqrt", "dtype": "float64", "average": "last"}
-    for partner, strata in (("previous", {"strata": "joint", "normalization": "history"}), ("opposite", {})):
-        ours = path(OGD(partner=partner, **shared), X, y)
-        theirs = path(FPOGD(kernel="linear", eps=np.inf, alpha=0.0, **strata, **shared), X, y)
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+    strata = {"strata": "joint", "normalization": "history"} if partner == "previous" else {}
+    ours = path(OGD(partner=partner, **shared), X, y)
+    theirs = path(FPOGD(kernel="linear", eps=np.inf, alpha=0.0, **strata, **shared), X, y)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("p", [0.5, 0.3, 0.05])

@@ -18,6 +18,7 @@ from pairloom.pairs import OppositeClass
 from pairloom.systems import OPAUC
 from pairloom.systems.opauc import Sketch, normals
 from tests.conftest import STREAMS, make_stream
+from tests.covering import every_pair
 
 FORMS = {
     "moments": {},
@@ -138,14 +139,12 @@ def test_a_constant_added_to_all_rows_changes_nothing():
 # Both forms.
 
 
-@pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize("form", FORMS)
-def test_the_compiled_loop_is_the_rule(form, kind):
+@every_pair(form=FORMS, kind=STREAMS, weighted=[False, True], n_classes=[2, 3])
+def test_the_compiled_loop_is_the_rule(form, kind, weighted, n_classes):
     X, y = make_stream(kind, 100, 6)
     make = lambda **changes: OPAUC(**{"eta": 0.02, "random_state": 1, **FORMS[form], **changes})  # noqa: E731
-    for weight in (None, weights(100)):
-        assert_engines_agree(lambda engine: make(dtype="float64", engine=engine), X, y, weight)
-        assert_engines_agree(lambda engine: make(dtype="float64", engine=engine), X, three_classes(X), weight)
+    labels, weight = three_classes(X) if n_classes == 3 else y, weights(100) if weighted else None
+    assert_engines_agree(lambda engine: make(dtype="float64", engine=engine), X, labels, weight)
     assert_engines_agree(lambda engine: make(dtype="float32", engine=engine), X, y, tol=1e-4)
 
 

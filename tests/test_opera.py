@@ -11,6 +11,7 @@ from pairloom.engines.state import CUT
 from pairloom.losses import LOSSES, Square
 from pairloom.systems import OPERA, AllPairs
 from tests.conftest import STREAMS, make_stream
+from tests.covering import every_pair
 
 MODES = [("all", "square"), *(("opposite", loss) for loss in LOSSES)]
 GRAMS = {
@@ -45,10 +46,9 @@ def made(kernel="gaussian", **changes):
     return OPERA(**{"kernel": kernel, "eta": 0.1, "power": 0.55, "dtype": "float64", **width, **changes})
 
 
-@pytest.mark.parametrize("engine", ["reference", "fused"])
-@pytest.mark.parametrize("kernel", GRAMS)
-@pytest.mark.parametrize(("pairs", "loss"), MODES)
-def test_every_iterate_written_out(engine, kernel, pairs, loss):
+@every_pair(engine=["reference", "fused"], kernel=GRAMS, mode=MODES)
+def test_every_iterate_written_out(engine, kernel, mode):
+    pairs, loss = mode
     X, y = make_stream("random", 80, 3)
     weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 80)
     expected = written_out(GRAMS[kernel](X), y, weight, pairs, loss, 0.02, 0.55)
@@ -61,13 +61,11 @@ def test_every_iterate_written_out(engine, kernel, pairs, loss):
     np.testing.assert_array_equal(model.support_, X)
 
 
-@pytest.mark.parametrize(("pairs", "loss"), MODES)
-@pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("eta", [0.3, 30.0])
+@every_pair(mode=MODES, kind=STREAMS, classes=[2, 3], eta=[0.3, 30.0])
 @pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
-def test_compiled_agrees_with_the_specification(pairs, loss, kind, classes, eta):
+def test_compiled_agrees_with_the_specification(mode, kind, classes, eta):
     """Also where steps are cut."""
+    pairs, loss = mode
     X, y = make_stream(kind, 150, 4)
     y = np.where(y > 0, 2, X[:, 0] > 0) if classes == 3 else y
     weight = np.random.default_rng(0).gamma(1.0, size=150)

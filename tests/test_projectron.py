@@ -17,6 +17,7 @@ from pairloom.pairs import OppositeClass
 from pairloom.systems import ProjectronPP
 from pairloom.systems.projectronpp import Projecting
 from tests.conftest import STREAMS, make_stream
+from tests.covering import every_pair
 from tests.test_multiclass import three_classes
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "fused"])
@@ -77,9 +78,7 @@ def test_it_is_the_naive_loop(engine, theta, cap):
     assert len(S) == 6 or cap == 60
 
 
-@pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize("theta", [0.0, 0.1, 0.6])
-@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "matern32", "linear"])
+@every_pair(kind=STREAMS, theta=[0.0, 0.1, 0.6], kernel=["gaussian", "laplace", "matern32", "linear"])
 def test_the_compiled_loop_is_the_specification(kind, theta, kernel):
     X, y = make_stream(kind, 120, 5)
     fast = make(theta=theta, kernel=exact_kernel(kernel, 0.2), max_supports=30)
