@@ -242,11 +242,16 @@ def test_the_covering_array_covers():
     assert 50 <= len(covering()) <= 250
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("part", range(4))
-def test_engines_agree_on_every_pair_of_options(part, dtype):
+def test_engines_agree_on_every_pair_of_options(part):
     for config in covering()[part::4]:
-        assert_agree(config, dtype)
+        assert_agree(config, "float64")
+
+
+def test_engines_agree_in_float32():
+    """On a third of the array: the same loops, compiled for another type. In float64 differences show more clearly."""
+    for config in covering()[::3]:
+        assert_agree(config, "float32")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -70,11 +70,12 @@ def stream_for(config, n):
     return X, labels_for(config["pairs"], X, y), weights_for(config["weights"], n), groups
 
 
-def assert_grid_agrees(config, dtype, n=300):
+def assert_grid_agrees(config, dtype, n=300, models=(0, 1, 2)):
     rows = stream_for(config, n)
     grid = Stream(Grid(candidates(config, dtype), block_rows=config["block"])).partial_fit(*rows)
     assert not grid.model.frozen(grid.learned)
-    for i, learner in enumerate(grid.model.learners):
+    for i in models:
+        learner = grid.model.learners[i]
         truth = Stream(replace(learner, engine="reference"))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StabilityWarning)
@@ -123,8 +124,9 @@ def covering():
 
 @pytest.mark.parametrize("part", range(4))
 def test_grids_agree_on_every_pair_of_options(part):
-    for config in covering()[part::4]:
-        assert_grid_agrees(config, "float64", n=130)
+    """The model of the array's options, and in turn one of its neighbours: what they differ in is drawn at random."""
+    for k, config in enumerate(covering()[part::4]):
+        assert_grid_agrees(config, "float64", n=130, models=(0, 1 + k % 2))
 
 
 def test_grids_agree_in_float32():

@@ -122,11 +122,16 @@ def covering():
     return list(covering_array(OPTIONS, dense.valid, seed=1))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("part", range(4))
-def test_agrees_on_every_pair_of_options(part, dtype):
+def test_agrees_on_every_pair_of_options(part):
     for config in covering()[part::4]:
-        assert_agree(make_learner(config), rows_for(config), dtype)
+        assert_agree(make_learner(config), rows_for(config), "float64")
+
+
+def test_agrees_in_float32():
+    """On a third of the array: the same loops, compiled for another type. In float64 differences show more clearly."""
+    for config in covering()[::3]:
+        assert_agree(make_learner(config), rows_for(config), "float32")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -176,8 +181,7 @@ def arrays(state):
 CUTS = {"rows": range(1, 300), "pieces": [1, 2, 10, 11, 64, 65, 200, 257], "one cut": [150]}
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("seed", "dtype"), list(enumerate(["float64", "float32"] * 4)))
 def test_calls_leave_no_trace_in_the_bits(seed, dtype):
     config = random_config(OPTIONS, np.random.default_rng(100 + seed), dense.valid)
     X, *rest = rows_for(config, 300)
