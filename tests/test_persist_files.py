@@ -1,0 +1,237 @@
+"""What a file of a model holds besides its arrays, and what is refused."""
+
+import gzip
+import json
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pairloom
+from pairloom import (
+    ModelFileError,
+    RandomFourier,
+    load,
+    save,
+)
+from pairloom.base.tree import NODES, same
+from pairloom.estimators import FeatureTransformer
+from pairloom.features import FeatureMap
+from pairloom.memory import Memory
+from pairloom.models.base import Model
+from pairloom.models.rule import Rule
+from pairloom.persist.layout import LAYOUT
+from pairloom.persist.parts import own_parts
+from pairloom.persist.scopes import KINDS
+from pairloom.systems import FPOGD, OPERA
+from tests.conftest import make_stream
+from tests.generic import forms, make
+from tests.hostile import read, sign
+from tests.test_state import RULES
+
+DATA = Path(__file__).parent / "data"
+
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.pairloom"
+
+
+# What else a file holds.
+
+
+@pytest.mark.parametrize("form", forms())
+def test_a_model_that_has_learned_nothing_is_its_parameters(form, path):
+    model = make(form)
+    save(model, path)
+    found = load(path)
+    assert repr(found) == repr(model)
+    assert not hasattr(found, "stream_")
+
+
+def test_classes_that_were_only_declared_are_kept(path):
+    X = make_stream("random", 20, 3)[0]
+    model = FPOGD(n_components=8, random_state=0)
+    model.partial_fit(X[:2], ["a", "a"], classes=["a", "b", "c"], sample_weight=[0, 0])
+    save(model, path)
+    assert load(path).partial_fit(X[:1], ["b"]).classes_.tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("labels", [[True, False], ["fine", "fraud"], [7, -3], [1.0, 2.0]])
+def test_labels_of_every_kind(labels, path):
+    X, y = make_stream("random", 60, 3)
+    model = FPOGD(n_components=8, random_state=0).fit(X, np.where(y > 0, *labels))
+    save(model, path)
+    found = load(path)
+    assert found.classes_.tolist() == model.classes_.tolist() == sorted(labels)
+    assert found.classes_.dtype == model.classes_.dtype
+    np.testing.assert_array_equal(found.predict(X), model.predict(X))
+
+
+def test_names_of_columns(path):
+    model = FPOGD(n_components=8, pos_label="fraud", random_state=0).learn_one({"amount": 1.0, "é": 2.0}, "fraud")
+    save(model, path)
+    found = load(path)
+    assert found.feature_names_in_.tolist() == ["amount", "é"]
+    assert found.predict_proba_one({"é": 3.0, "amount": 0.0}) == model.predict_proba_one({"é": 3.0, "amount": 0.0})
+
+
+def test_parameters_are_what_they_were_to_the_type(path):
+    values = {"eps": np.inf, "gamma": [1.0, 2.0], "eta": np.float32(0.1), "max_strata": np.int64(3), "pos_label": None}
+    save(FPOGD(**values), path)
+    found = load(path).get_params()
+    for name, value in values.items():
+        assert found[name] == value
+        assert type(found[name]) is type(value)
+    save(FPOGD(gamma=np.array([1.0, 2.0])), path)
+    assert load(path).gamma.tolist() == [1.0, 2.0]
+
+
+def test_the_same_model_is_the_same_bytes(tmp_path):
+    X, y = make_stream("random", 300, 3)
+    for name, cut in (("one", 10), ("two", 200)):
+        model = make("FPOGD", **RULES).partial_fit(X[:cut], y[:cut]).partial_fit(X[cut:], y[cut:])
+        save(model, tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    save(load(tmp_path / "one"), tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_the_header_is_strict_json_and_arrays_are_aligned(path):
+    X, y = make_stream("random", 100, 3)
+    save(FPOGD(n_components=8, eps=np.inf, random_state=0).fit(X, y), path)
+    raw = path.read_bytes()
+    size = int.from_bytes(raw[8:16], "little")
+    header = json.loads(raw[16 : 16 + size], parse_constant=pytest.fail)
+    assert raw[:8] == b"pairloom"
+    assert header["schema"] == 1
+    assert header["pairloom"] == pairloom.__version__
+    assert header["model"]["part"] == "FPOGD"
+    assert header["model"]["eps"] == {"float": "inf"}
+    assert header["state"]["values"]["stream.t"] == 100
+    assert all(about["offset"] % 64 == 0 for about in header["arrays"].values())
+    assert b"pickle" not in raw
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("generator", [np.random.default_rng(0), np.random.RandomState(0)])
+def test_a_generator_is_refused_and_the_sentence_says_what_to_do(generator, path):
+    X, y = make_stream("random", 60, 3)
+    model = FPOGD(n_components=8, random_state=generator).fit(X, y)
+    with pytest.raises(TypeError, match=r"FPOGD.random_state is a \w+, which a file does not hold.*set_params"):
+        save(model, path)
+    assert not path.exists()
+    save(model.set_params(random_state=None), path)
+    assert same(load(path).state_, model.state_)
+
+
+def test_parameters_that_were_changed_after_fit_are_refused(path):
+    X, y = make_stream("random", 60, 3)
+    model = FPOGD(n_components=8, random_state=0).fit(X, y).set_params(eta=0.3)
+    with pytest.raises(ValueError, match="the parameters of this FPOGD were changed after it was fitted: fit it anew"):
+        save(model, path)
+    save(model.set_params(eta=0.125), path)
+    phi = FeatureTransformer(RandomFourier(8)).fit(X).set_params(features=RandomFourier(16))
+    with pytest.raises(ValueError, match="this FeatureTransformer were changed"):
+        save(phi, path)
+
+
+@pytest.mark.parametrize(("model", "text"), [
+    (7, "takes an estimator of pairloom, or a Stream; got a int"),
+    (FPOGD(pos_label=pd.Timestamp(0)), "FPOGD.pos_label is Timestamp.*neither a part nor a plain value"),
+    (FPOGD(features=type("RandomFourier", (RandomFourier,), {})()), "the package has another: rename the class"),
+])  # fmt: skip
+def test_what_a_file_cannot_hold_is_refused(model, text, path):
+    with pytest.raises(TypeError, match=text):
+        save(model, path)
+    assert not path.exists()
+
+
+def test_a_file_of_a_later_version_says_which_pairloom_reads_it(path):
+    save(FPOGD(), path)
+    header, arrays = read(path)
+    path.write_bytes(sign({**header, "schema": 2, "pairloom": "3.1.4"}, arrays))
+    with pytest.raises(
+        ModelFileError, match=r"written by pairloom 3.1.4 in version 2 .*install pairloom 3.1.4 or newer"
+    ):
+        load(path)
+    path.write_bytes(sign({**header, "schema": None}, arrays))
+    with pytest.raises(ModelFileError, match="does not say which version of the format"):
+        load(path)
+
+
+def test_a_parameter_that_this_version_does_not_know_is_named(path):
+    save(FPOGD(), path)
+    header, arrays = read(path)
+    path.write_bytes(sign({**header, "model": {**header["model"], "momentum": 0.9}}, arrays))
+    with pytest.raises(ModelFileError, match="FPOGD has other parameters in the file than in this version: momentum"):
+        load(path)
+
+
+def test_what_is_no_file_of_ours(path):
+    with pytest.raises(FileNotFoundError):
+        load(path)
+    path.write_bytes(b"PK\x03\x04 something else")
+    with pytest.raises(ModelFileError, match=r"model.pairloom: this is not a model file: pairloom.save writes them"):
+        load(path)
+    with pytest.raises(ModelFileError, match="not a regular file"):
+        load(path.parent)
+    assert issubclass(ModelFileError, ValueError)
+
+
+def test_a_folder_that_is_not_there_is_a_clear_error(path):
+    with pytest.raises(FileNotFoundError, match="the model was not saved"):
+        save(FPOGD(), path / "no" / "folder")
+
+
+# What must not be forgotten when a part is added.
+
+
+def test_every_node_has_a_layout_and_every_part_a_kind():
+    elsewhere = {"Scored", "Kept", "StreamState", "EstimatorState", "Labels", "RaceState", "Entrant", "Evidence"}
+    elsewhere |= {"Digest", "StreamingAUC", "WindowAUC", "FrozenState", "Member"}
+    own = {name: kind for name, kind in NODES.items() if kind.__module__.startswith("pairloom.")}
+    assert own.keys() - elsewhere == LAYOUT.keys()
+    for name, layout in LAYOUT.items():
+        assert list(layout) == [f.name for f in fields(own[name]) if not f.metadata.get("derived")], name
+    by_themselves = {"Learner", "RuleLearner", "Grid", "StepPath", "Race"}
+    keeping = [
+        kind for kind in own_parts().values()
+        if issubclass(kind, (FeatureMap, Memory, Rule, Model)) and kind.__name__ not in by_themselves
+    ]  # fmt: skip
+    assert set(keeping) == set(KINDS)
+
+
+def test_import_stays_light():
+    code = "import sys, pairloom; assert 'sklearn' not in sys.modules; pairloom.save, pairloom.load; print('done')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "done\n"
+
+
+# For ever.
+
+
+def test_the_file_of_version_1_loads_for_ever(path):
+    """Written by pairloom 0.1.0: ``FPOGD(n_components=16, max_strata=4, random_state=0)`` after 200 rows."""
+    path.write_bytes(gzip.decompress((DATA / "model-1.pairloom.gz").read_bytes()))
+    expected = json.loads((DATA / "model-1.json").read_text())
+    model = load(path)
+    X, y = make_stream("random", 300, 3)
+    assert model.n_seen_ == 200
+    np.testing.assert_allclose(model.decision_function(X[:8]), expected["scores"], rtol=1e-4)
+    model.partial_fit(X[200:], y[200:])
+    np.testing.assert_allclose(model.decision_function(X[:8]), expected["later"], rtol=1e-3)
+
+
+def test_opera_beyond_its_rows_is_refused_after_load_too(path):
+    X, y = make_stream("random", 100, 3)
+    save(OPERA(max_rows=60).fit(X[:50], y[:50]), path)
+    with pytest.raises(ValueError, match="it has 50, so 10 more can come"):
+        load(path).partial_fit(X[50:], y[50:])
