@@ -17,7 +17,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import issparse
+from typer.testing import CliRunner
 
+from pairloom.cli.commands import app
 from pairloom.data import DATASETS, Part, Source, load_dataset
 from pairloom.data.datasets import load
 from pairloom.data.download import RECORD
@@ -293,8 +295,10 @@ def test_the_command_lists_what_is_there_without_reading_it(tmp_path):
 
 
 def test_the_command_explains_itself_and_its_errors(tmp_path):
-    assert "Example: pairloom datasets" in command(tmp_path, "--help").stdout
-    for done in (command(tmp_path, "--data-home", "nowhere"), command(tmp_path, PAIRLOOM_DATA="nowhere")):
-        assert done.returncode == 2
+    assert "Example: pairloom datasets" in CliRunner().invoke(app, ["datasets", "--help"]).stdout
+    plain = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "XDG_CACHE_HOME": str(tmp_path)}
+    for args, asked in ((["--data-home", "nowhere"], ""), ([], "nowhere")):
+        done = CliRunner().invoke(app, ["datasets", *args], env={**plain, "PAIRLOOM_DATA": asked})
+        assert done.exit_code == 2
         assert "nowhere" in done.stderr
         assert "Traceback" not in done.stderr

@@ -1,5 +1,7 @@
 """What an extra brings: all else works without it, and a sentence names it where it is missing; in real processes."""
 
+import json
+import os
 import re
 import subprocess
 import sys
@@ -53,19 +55,57 @@ print(path.read_text())
 """
 
 
-def run(code, *absent, cwd=None):
+NURSERY = """
+import json, os, sys, warnings
+import numba, scipy.sparse.linalg, sklearn.utils.validation, threadpoolctl
+
+assert not {extras!r} & sys.modules.keys()
+warnings.filterwarnings("ignore", message=".*multi-threaded")
+for line in sys.stdin:
+    task = json.loads(line)
+    if (child := os.fork()) == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+for number, name in enumerate(["out", "err"], 1):
+    os.dup2(os.open(task[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+os.chdir(task["cwd"])
+os.environ.clear()
+os.environ.update(task["env"])
+exec(task["code"], {{"__name__": "__main__"}})
+"""
+"""A process that has imported what takes long and is no extra. Each piece of code runs in a fork of it."""
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    code = NURSERY.format(extras=set(EXTRAS))
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
+    with subprocess.Popen([sys.executable, "-W", "error", "-c", code], **pipes) as process:
+        yield process
+
+
+@pytest.fixture
+def run(nursery, tmp_path_factory):
     """Run code in a process in which some packages are not installed."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", BLOCK.format(names=absent) + code],
-        cwd=cwd, capture_output=True, encoding="utf-8", timeout=600, check=False,
-    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("said")
+
+    def call(code, *absent, cwd="."):
+        out, err = folder / "out", folder / "err"
+        task = {"code": BLOCK.format(names=absent) + code, "cwd": str(cwd), "env": dict(os.environ)}
+        print(json.dumps({**task, "out": str(out), "err": str(err)}), file=nursery.stdin, flush=True)
+        code = int(nursery.stdout.readline())
+        return subprocess.CompletedProcess((), code, out.read_text("utf-8"), err.read_text("utf-8"))
+
+    return call
 
 
 def last_line(done):
     return done.stderr.strip().splitlines()[-1]
 
 
-def test_learning_needs_no_extra_and_drawing_says_which():
+def test_learning_needs_no_extra_and_drawing_says_which(run):
     done = run(FIT + "model.plot_race()", *EXTRAS)
     assert done.stdout == "(60,)\n(60,)\n"
     assert last_line(done).endswith(
@@ -87,19 +127,19 @@ def address(tmp_path, monkeypatch):
         thread.join()
 
 
-def test_a_download_without_pooch_names_the_extra(tmp_path, address):
+def test_a_download_without_pooch_names_the_extra(run, tmp_path, address):
     done = run(DOWNLOAD.format(url=address, folder=str(tmp_path / "cache")), "pooch")
     assert last_line(done).endswith(
         'The download of tiny.t needs pooch, which is not installed: pip install "pairloom[data]"'
     )
 
 
-def test_a_download_without_rich_has_no_bar(tmp_path, address):
+def test_a_download_without_rich_has_no_bar(run, tmp_path, address):
     done = run(DOWNLOAD.format(url=address, folder=str(tmp_path / "cache")), "rich", "typer", "matplotlib")
     assert (done.stdout, done.stderr) == ("1 1:7\n", "")
 
 
-def test_files_at_hand_are_read_without_any_extra(tmp_path):
+def test_files_at_hand_are_read_without_any_extra(run, tmp_path):
     (tmp_path / "a.t").write_text("1 1:7\n2 2:1\n")
     code = (
         "from pairloom.data import Part, Source; from pairloom.data.datasets import load; "
@@ -118,23 +158,28 @@ def test_the_cache_is_where_pooch_has_it(asked, monkeypatch):
     assert usual_places().cache == Path(pooch.os_cache("pairloom"))
 
 
-def command(*args, absent, script=True, cwd=None):
+@pytest.fixture
+def command(run):
     """The command as installed, or as a module."""
-    start = f"run_path({str(COMMAND)!r}" if script else "run_module('pairloom'"
-    code = f"sys.argv = {['pairloom', *args]!r}\nimport runpy\nrunpy.{start}, run_name='__main__')"
-    return run(code, *absent, cwd=cwd)
+
+    def call(*args, absent, script=True, cwd="."):
+        start = f"run_path({str(COMMAND)!r}" if script else "run_module('pairloom'"
+        code = f"sys.argv = {['pairloom', *args]!r}\nimport runpy\nrunpy.{start}, run_name='__main__')"
+        return run(code, *absent, cwd=cwd)
+
+    return call
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "module"])
 @pytest.mark.parametrize("absent", [("typer",), ("rich",), EXTRAS], ids=" ".join)
-def test_the_command_names_the_extra_in_one_sentence(script, absent):
+def test_the_command_names_the_extra_in_one_sentence(command, script, absent):
     package = "typer" if "typer" in absent else "rich"
     sentence = f'The command pairloom needs {package}, which is not installed: pip install "pairloom[cli]"\n'
     done = command("systems", absent=absent, script=script)
     assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
 
 
-def test_the_demo_names_the_extra_before_it_starts(tmp_path):
+def test_the_demo_names_the_extra_before_it_starts(command, tmp_path):
     done = command("demo", absent=("matplotlib",), cwd=tmp_path)
     sentence = 'The demo needs matplotlib, which is not installed: pip install "pairloom[plot]"\n'
     assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
@@ -142,7 +187,7 @@ def test_the_demo_names_the_extra_before_it_starts(tmp_path):
 
 
 @pytest.mark.parametrize("args", [("--version",), ("systems", "--help"), ("datasets",)], ids=" ".join)
-def test_commands_that_draw_and_download_nothing_need_only_their_own_extra(args, monkeypatch):
+def test_commands_that_draw_and_download_nothing_need_only_their_own_extra(command, args, monkeypatch):
     monkeypatch.delenv("PAIRLOOM_DATA", raising=False)
     done = command(*args, absent=("matplotlib", "pooch"))
     assert (done.returncode, done.stderr) == (0, "")
