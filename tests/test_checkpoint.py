@@ -88,7 +88,7 @@ def assert_newest_loads(folder):
     assert len(checkpoints.positions()) <= 3  # a kill may come between a new file and the removal of an old one
 
 
-@pytest.mark.parametrize(("name", "times"), [("FPOGD", 14), ("AUCClassifier", 6)])
+@pytest.mark.parametrize(("name", "times"), [("FPOGD", 8), ("AUCClassifier", 3)])
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(name, times, tmp_path, whole):
     kill_again_and_again(name, times, tmp_path, whole, seed=0)
 
