@@ -29,12 +29,13 @@ def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, n
 
 
 FIRST = (
-    "every_estimator", "features", "memories", "kernels", "extras", "data", "benchmarks", "contributing", "docs",
-    "scikit_learn", "persist", "whitened", "sparse", "blocked", "agreement", "koil", "checkpoint", "demo",
-    "systems_table", "threads", "fuzz", "compiled", "pairs_page",
+    "every_estimator", "every_engine", "contributing", "memory_laws", "compiled", "features", "kernels", "extras",
+    "data", "benchmarks", "demo", "sparse", "blocked", "forest_systems", "forest_engines", "agreement", "checkpoint",
+    "docs", "scikit_learn", "persist_fuzz", "koil", "growing", "oam", "opauc", "compositions", "promises", "persist",
+    "memories", "projectron", "opera", "whitened", "threads", "fuzz", "pairs_page", "systems_table",
 )  # fmt: skip
 """Long files. Two processes take whole files in turn, in this order: the last ones are short, so both end together.
-The first compiles nearly everything, while the other runs files that compile little."""
+The first two compile nearly everything, one type of numbers each. The next ones share no compiled code with them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -53,6 +53,12 @@ def make(form, **changes):
     return kind(**{**small, **parameters, **changes})
 
 
+def outputs(model, X):
+    """All that a model says of rows."""
+    names = ("predict", "decision_function", "predict_proba")
+    return [np.asarray(getattr(model, name)(X), dtype=float) for name in names if hasattr(model, name)]
+
+
 def assert_same(a, b, where="model"):
     """Equal to the last bit: arrays, numbers, generators, parts. What is derived is no state."""
     assert type(a) is type(b), where

@@ -1,19 +1,20 @@
-"""Checks that every estimator of the package passes, each published form, following what it declares on its card."""
+"""Checks that every estimator of the package passes, each published form, following what it declares on its card.
+
+Those in float64 are in ``test_every_engine.py``: each file compiles the loops of one type, in a process of its own.
+"""
 
 import copy
 import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from pairloom import systems
 from tests.conftest import STREAMS, make_stream
-from tests.generic import assert_same, classes, forms, make
+from tests.generic import assert_same, classes, forms, make, outputs
 
 FORMS = sorted(forms())
 ONLINE = [form for form in FORMS if make(form).card.scheme == "online"]
@@ -25,18 +26,7 @@ SAMPLE_WEIGHTS = {"check_sample_weight_equivalence_on_dense_data", "check_sample
 """scikit-learn exempts its own SGD from these: they reorder the rows."""
 
 
-def on_two_streams(forms):
-    """Each form with two of the four kinds of stream, all kinds alike often; the engines' own tests have every pair."""
-    return [(form, STREAMS[(k + turn) % 4]) for k, form in enumerate(forms) for turn in (0, 1)]
-
-
 pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
-
-
-def outputs(model, X):
-    """All that a model says of rows."""
-    names = ("predict", "decision_function", "predict_proba")
-    return [np.asarray(getattr(model, name)(X), dtype=float) for name in names if hasattr(model, name)]
 
 
 def test_there_are_estimators_and_every_system_is_published():
@@ -71,7 +61,7 @@ def test_scikit_learn_checks_pass(form):
     assert failed <= SAMPLE_WEIGHTS
 
 
-@pytest.mark.parametrize(("form", "kind"), on_two_streams(ONLINE))
+@pytest.mark.parametrize(("form", "kind"), [(form, STREAMS[k % 4]) for k, form in enumerate(ONLINE)])
 def test_chunks_and_single_rows_give_the_same_bits(form, kind):
     X, y = make_stream(kind, 330, 5)
     whole, one_by_one, chunks = (make(form) for _ in range(3))
@@ -199,32 +189,6 @@ def test_rows_of_weight_zero_are_not_there(form):
     X, y = make_stream("random", 300, 5)
     weight = np.where(np.arange(300) % 3 == 0, 0.0, 1.0)
     assert_same(make(form).fit(X, y, sample_weight=weight), make(form).fit(X[weight > 0], y[weight > 0]))
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_sparse_rows_and_frames_give_the_model_of_arrays(form):
-    X, y = make_stream("random", 300, 5)
-    X[np.abs(X) < 0.5] = 0
-    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 300)
-    for labels in (np.digitize(X[:, 0], [-0.5, 0.5]), y):
-        dense, thin = (make(form, dtype="float64").fit(rows, labels, weight) for rows in (X, csr_array(X)))
-        for one, other in zip(outputs(dense, X), outputs(thin, csr_array(X)), strict=True):
-            np.testing.assert_allclose(one, other, atol=1e-7)
-    names = list("abcde")
-    frame = make(form, dtype="float64").fit(pd.DataFrame(X, columns=names), y, weight)
-    np.testing.assert_array_equal(frame.predict(pd.DataFrame(X, columns=names)), dense.predict(X))
-    assert frame.score_one(dict(zip(names, X[0], strict=True))) == dense.score_one(X[0])
-
-
-@pytest.mark.parametrize(("form", "kind"), on_two_streams(FORMS))
-def test_the_compiled_code_does_what_the_specification_says(form, kind):
-    X, y = make_stream(kind, 160, 4)
-    weight = np.random.default_rng(0).choice([0.5, 1.0, 2.0], 160)
-    for labels in (y, np.digitize(X[:, 0], [-0.5, 0.5])):
-        fast, slow = (make(form, dtype="float64", engine=e).fit(X, labels, weight) for e in ("auto", "reference"))
-        recent = [model.stream_.state.observed["recent"].scores for model in (fast, slow)]
-        np.testing.assert_allclose(*recent, atol=1e-8 * np.abs(recent[1]).max())
-        assert fast.n_pairs_ == slow.n_pairs_
 
 
 @pytest.mark.parametrize("form", CLASSIFIERS)
