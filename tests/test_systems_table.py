@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from pairloom import systems
@@ -43,6 +44,7 @@ def test_measured_numbers_are_those_of_the_model():
     assert nbytes == model.nbytes_
 
 
+@pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
 def test_the_command_prints_the_table_as_markdown(monkeypatch):
     """In this process, where all systems are compiled, with a clock that stops after the first batch that it counts."""
     monkeypatch.setattr(table, "SECONDS", 0.0)
