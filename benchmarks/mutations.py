@@ -31,7 +31,8 @@ HERE = Path(__file__).resolve().parent.parent
 FOLDERS = ("engines", "features", "memory")
 TESTS = [
     "agreement", "sparse", "blocked", "memories", "memory_laws", "memory", "allocation", "features", "kernels",
-    "nystroem", "whitened", "growing", "transformer", "learner", "grid", "weights", "multiclass", "compositions", "properties", "oam", "fpogd",
+    "nystroem", "whitened", "growing", "transformer", "learner", "grid", "weights", "multiclass", "compositions",
+    "properties", "oam", "fpogd",
 ]  # fmt: skip
 SWAPS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",

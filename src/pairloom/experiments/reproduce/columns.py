@@ -33,7 +33,7 @@ from pairloom.systems import (
 
 OPERA_ROWS = 4096
 """That OPERA learns: its model grows with each."""
-SQUARED_FEATURES = 2048
+SQUARED_FEATURES = 1024
 """That ExactAUC takes at most in a kernel space: it keeps D^2 numbers."""
 SQUARED_COLUMNS = 2000
 """Columns from which on systems that keep D^2 numbers are left out."""
