@@ -1,17 +1,16 @@
 """How far the gradient that a memory gives is from the one that all of the past would give."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.tree import same
 from pairloom.base.typing import Array
+from pairloom.evaluation.comparator import Scale
 from pairloom.evaluation.history import MAX_ROWS, PairSums, history_of
 from pairloom.evaluation.passes import Pass, learner_and_rows
-
-Scale = Literal["class", "history"]
 
 
 @dataclass(frozen=True, eq=False)
