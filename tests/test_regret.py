@@ -89,7 +89,7 @@ def test_several_classes():
 
 
 def test_rows_beyond_a_block_and_by_moments_alone():
-    X, y = make_stream("random", 540, 2)
+    X, y = make_stream("random", 300, 2)
     learner = Learner(features=Identity(), memory=Latest(), step=Constant(0.01), seed=0)
     found, other = regret(learner, X, y), regret(learner, X, y, max_rows=100)
     np.testing.assert_allclose(found.total, other.total, rtol=1e-9)
@@ -176,8 +176,8 @@ def test_weights_of_pairs_by_hand():
 
 
 def test_a_learner_of_the_whole_history_has_sublinear_regret_and_one_that_stands_still_has_not():
-    X, y = make_stream("random", 1000, 3)
-    learner = Learner(features=RandomFourier(64, Gaussian(0.2)), memory=WholeHistory(max_rows=1000), seed=0)
+    X, y = make_stream("random", 600, 3)
+    learner = Learner(features=RandomFourier(64, Gaussian(0.2)), memory=WholeHistory(max_rows=600), seed=0)
     moves, stands = (regret(replace(learner, step=Constant(eta)), X, y) for eta in (0.1, 1e-9))
     assert moves.exponent().high < 0.9 < stands.exponent().low
     assert stands.exponent().value == pytest.approx(1.0, abs=0.02)
@@ -192,14 +192,14 @@ def made_of(terms):
 
 @pytest.mark.parametrize("b", [0.3, 0.5, 1.0])
 def test_the_exponents_interval_covers_the_truth(b):
-    t, inside, widths = np.arange(1, 3001), 0, []
-    for seed in range(20):
+    t, inside, widths = np.arange(1.0, 1001), 0, []
+    for seed in range(12):
         noise = 0.1 * np.random.default_rng(seed).normal(size=len(t))
-        value, low, high = made_of(5 * b * t ** (b - 1.0) + noise).exponent()
+        value, low, high = made_of(np.diff(5 * t**b, prepend=0) + noise).exponent()
         inside += low <= b <= high
         widths.append(high - low)
         assert low <= value <= high
-    assert inside >= 17
+    assert inside >= 10
     assert 0 < np.median(widths) < 1
 
 

@@ -31,7 +31,10 @@ SMOOTHING = (1e-1, 1e-2, 1e-3, 1e-4)
 
 
 class Comparator(NamedTuple):
-    """Weights w (D,), and a bound of how far their mean loss per row (with the ridge) is above the least there is."""
+    """Weights w (D,), and a bound of how far their mean loss per row (with the ridge) is above the least there is.
+
+    A function with (penalty / 2) ||w||^2 in it is at most ||gradient||^2 / (2 penalty) above its minimum.
+    """
 
     w: Array
     excess: float
@@ -140,11 +143,12 @@ def descend_all(own: Pass, weights: PairWeights, G: Array, penalty: float) -> Co
             value, gradient = value + 0.5 * penalty * float(w @ w), gradient + penalty * w
             return value, solve_triangular(L, gradient, lower=True)
 
-        options = {"maxiter": 2000, "maxfun": 4000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
+        options = {"maxiter": 500, "maxcor": 30, "ftol": 1e-11, "gtol": 1e-8}
         found = minimize(objective, L.T @ w, jac=True, method="L-BFGS-B", options=options)
         w = solve_triangular(L, found.x, lower=True, trans="T")
     gradient = mean_loss(losses[-1], Z, weights.positive, C, w)[1] + penalty * w
-    return Comparator(w, float(gradient @ gradient) / (2.0 * penalty))
+    corner = 0.5 * SMOOTHING[-1] if len(losses) > 1 else 0.0
+    return Comparator(w, float(gradient @ gradient) / (2.0 * penalty) + corner)
 
 
 def mean_loss(loss: Loss, Z: Array, positive: Array, C: Array, w: Array) -> tuple[float, Array]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import product
-from math import ceil, log, sqrt
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -27,6 +26,7 @@ from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Form, schedule_named
 from pairloom.stream import Stream
+from pairloom.theory import features_needed
 
 Schedules = Literal["constant", "sqrt", "poly", "adagrad"]
 
@@ -213,7 +213,7 @@ class FPOGD(PairwiseClassifier):
                 "n_components='auto' is sqrt(T) ln T: pass the expected length T of the stream as horizon="
             )
         check_count("horizon", self.horizon)
-        return max(2, ceil(sqrt(self.horizon) * log(self.horizon)))
+        return max(2, features_needed(self.horizon))
 
     @property
     def gamma_(self) -> Any:
