@@ -75,18 +75,17 @@ def test_partner_smoothness_bounds_the_change_with_the_partner(loss, norm):
     rng = np.random.default_rng(1)
     M, worst = partner_smoothness(loss, norm, 2.0), 0.0
     z, w = np.array([1.0, 0.0]), norm * np.array([1.0, 0.0])
-    for _ in range(3000):
+    for _ in range(800):
         x = unit(rng, 1, 2)[0] * rng.random() ** 0.1
         other = x + 1e-5 * rng.normal(size=2)
         if np.linalg.norm(other) > 1:
             continue
         change = gradients(loss, w, z, other[None]) - gradients(loss, w, z, x[None])
         worst = max(worst, np.linalg.norm(change) / np.linalg.norm(other - x))
-    for _ in range(300):  # the worst partner is opposite, with the wrong order
-        x = -z + 0.01 * np.abs(rng.normal(size=2))
-        change = gradients(loss, -w, z, x[None] + [[1e-6, 0]]) - gradients(loss, -w, z, x[None])
-        worst = max(worst, np.linalg.norm(change) / 1e-6)
-    assert 0.3 * M < worst <= M * (1 + 1e-6)
+    # The worst partner is opposite, in the wrong order; a short way to the inside.
+    change = gradients(loss, -w, z, -z[None] + [[1e-6, 0.0]]) - gradients(loss, -w, z, -z[None])
+    worst = max(worst, np.linalg.norm(change) / 1e-6)
+    assert (0.3 if type(loss) is Logistic else 0.99) * M < worst <= M * (1 + 1e-6)
     assert partner_smoothness(Hinge(), norm) == np.inf
     assert partner_smoothness(Square(), norm, 2.0) == pytest.approx(2 + 8 * norm)
 
@@ -161,21 +160,21 @@ def test_lemma_1_and_its_strata_bound_the_gradients_variance(loss):
 def test_the_variance_of_a_memory_is_the_one_of_its_formula():
     """Over many seeds, at a fixed w: e_t of the last row. Each class has two strata of unequal sizes, far apart."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(30, 2)), np.where(rng.random(30) < 0.5, 1.0, -1.0)
-    X[:, 0] += np.where(rng.random(30) < 0.3, 20, 0)
+    X, y = rng.normal(size=(20, 2)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
+    X[:, 0] += np.where(rng.random(20) < 0.3, 20, 0)
     w = np.array([0.05, -1.0])
     base = Learner(features=Identity(), step=Constant(1e-4), dtype="float64", engine="reference")
     z, partners = X[-1], X[:-1][y[:-1] != y[-1]]
     values = y[-1] * Square().derivative(y[-1] * ((z - partners) @ w))[:, None] * (z - partners)
     made = Partition.of(values, partners[:, 0] > 10)
-    assert made.sizes.tolist() == [10, 4]
+    assert made.sizes.tolist() == [6, 2]
     for memory, expected in (
         (Strata(eps=100, representative="reservoir"), made.stratified()),
         (Reservoir(3), made.uniform(3, replacement=False)),
     ):
         found = [
-            gradient_variance(replace(base, memory=memory, seed=seed), X, y, path=w, start=30).mean()
-            for seed in range(150)
+            gradient_variance(replace(base, memory=memory, seed=seed), X, y, path=w, start=20).mean()
+            for seed in range(100)
         ]
         assert abs(np.mean(found) - expected) < 4 * np.std(found) / np.sqrt(len(found))
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pairloom.base.checks import check_choice, check_count, check_number
+from pairloom.base.threads import on_one_thread
 from pairloom.base.tree import same
 from pairloom.base.typing import Array
 from pairloom.evaluation.comparator import Scale
@@ -173,6 +174,7 @@ class Path:
         return np.asarray(self.given[row if len(self.given) > 1 else 0])
 
 
+@on_one_thread
 def look(own: Pass, way: Path, rows: range, Z: Array, at: Array) -> tuple[Array, Array, Array]:
     """Learn rows; before each of the rows ``at``: weights W, the memory's gradients U there, number of partners."""
     W = np.empty((len(at), *own.state.w.shape))

@@ -8,7 +8,6 @@ import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.clock import last_replay
-from pairloom.base.threads import ONE_THREAD
 from pairloom.base.typing import Array
 from pairloom.engines.state import State
 from pairloom.estimators.classifier import PairwiseClassifier
@@ -61,10 +60,9 @@ class Pass:
     # OpenBLAS may set this flag for nothing: see Stream.learn.
     @np.errstate(invalid="ignore")
     def learn(self, row: int) -> None:
-        """Learn one row; rows must come in order."""
-        with ONE_THREAD:
-            self.state.t = max(self.state.t, self.first)
-            self.learner.run(self.state, self.batch[row : row + 1])
+        """Learn one row; rows must come in order. For many of them, have BLAS on one thread."""
+        self.state.t = max(self.state.t, self.first)
+        self.learner.run(self.state, self.batch[row : row + 1])
 
 
 def learner_and_rows(model: Any, X: Any, y: Any) -> tuple[Learner, Batch]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pairloom.base.checks import check_choice, check_count, check_number
+from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
 from pairloom.evaluation.comparator import Scale, minimiser
 from pairloom.evaluation.history import MAX_ROWS, PairSums, history_of
@@ -167,6 +168,7 @@ def regret(
     )
 
 
+@on_one_thread
 def walk(own: Pass, rows: range) -> Array:
     """Learn rows; the weights (rows + 1, vectors, D) before each of them and at the end."""
     W = np.empty((len(rows) + 1, *own.state.w.shape))
