@@ -106,8 +106,8 @@ def objective(learner, normalization):
     return d, np.concatenate([np.full(len(d), c) for d, c in made])
 
 
-def own_minimiser(learner, normalization):
-    return minimiser(Pass(*learner_and_rows(learner, X, LABELS)), 0, normalization)
+def own_minimiser(learner, normalization, penalty=0.0):
+    return minimiser(Pass(*learner_and_rows(learner, X, LABELS)), 0, normalization, penalty)
 
 
 @pytest.mark.parametrize("normalization", ["class", "history"])
@@ -132,6 +132,16 @@ def test_the_comparator_of_a_smooth_loss_is_as_good_as_another_method_finds(loss
     other = minimize(total, np.zeros(8), jac=True, method="BFGS", options={"gtol": 1e-9, "maxiter": 10_000})
     assert other.fun - 1e-9 <= total(w)[0] <= other.fun + 1e-3
     assert excess < 1e-6
+
+
+@pytest.mark.parametrize("loss", [Square(), Logistic()])
+def test_a_penalty_of_the_comparator(loss):
+    """Where the gradient of sum_t L_t(w) + (penalty / 2) ||w||^2 is 0."""
+    learner = replace(BASE, loss=loss)
+    d, c = objective(learner, "class")
+    w, _ = own_minimiser(learner, "class", penalty=3.0)
+    np.testing.assert_allclose((c * loss.derivative(d @ w)) @ d, -3.0 * w, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(regret(learner, X, LABELS, penalty=3.0).comparator[0], w)
 
 
 def test_the_comparator_of_the_hinge_loss_is_a_linear_programme():
@@ -233,6 +243,7 @@ def test_every_system_with_a_memory(system):
         (replace(BASE, loss=Hinge()), LABELS, {"max_rows": 59}, "give at most 59 rows"),
         (BASE, LABELS, {"comparator": np.zeros(9)}, "comparator must be finite weights"),
         (BASE, np.ones(60), {}, "no row makes a pair"),
+        (BASE, LABELS, {"penalty": -1.0}, "penalty must be a number"),
         (BASE, LABELS, {"normalization": "sum"}, "normalization must be one of"),
     ],
 )

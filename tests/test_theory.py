@@ -37,6 +37,7 @@ from pairloom.theory import (
     smoothness,
     uniform_failure,
 )
+from tests.conftest import make_stream
 
 SMOOTH = [Square(), SquaredHinge(), Logistic()]
 
@@ -258,6 +259,19 @@ def test_the_theorem_is_false_before_the_step_and_so_is_log_regret_without_varia
     half = replace(learner, step=Constant(0.5 / M))
     before = regret(half, Z, y).total[-1]
     assert before <= RegretBound.smooth(0.5 / M, w @ w, np.zeros(len(found)), M, found.best.sum()).total
+
+
+def test_along_a_real_path_the_bounds_hold_without_sampling_and_not_for_a_reservoir():
+    """A kept row is one that the weights were trained on: draws are not unbiased given w, and errors add up."""
+    X, y = make_stream("random", 400, 3)
+    eta, M = 0.1, smoothness(Square(), 4.0)
+    learner = Learner(features=RandomFourier(32, Gaussian(0.3)), step=Constant(eta), seed=0)
+    for memory, holds in ((WholeHistory(max_rows=400), True), (Reservoir(2), False)):
+        model = replace(learner, memory=memory)
+        found, error = regret(model, X, y, penalty=1 / eta), gradient_variance(model, X, y)
+        w = found.comparator[0]
+        assert (found.total[-1] <= RegretBound.lemma(eta, w @ w, error.errors, error.norms).total) == holds
+        assert (found.total_after[-1] <= RegretBound.theorem(eta, w @ w, error.errors, M).total) == holds
 
 
 def test_steps_that_are_too_long_for_a_bound_are_refused():

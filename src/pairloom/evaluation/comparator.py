@@ -33,7 +33,7 @@ SMOOTHING = (1e-1, 1e-2, 1e-3, 1e-4)
 class Comparator(NamedTuple):
     """Weights w (D,), and a bound of how far their mean loss per row (with the ridge) is above the least there is.
 
-    A function with (penalty / 2) ||w||^2 in it is at most ||gradient||^2 / (2 penalty) above its minimum.
+    A function with (ridge / 2) ||w||^2 in it is at most ||gradient||^2 / (2 ridge) above its minimum.
     """
 
     w: Array
@@ -92,8 +92,8 @@ class PairWeights:
         return np.where(p[:, None] > n, self.c[p][:, None], self.c[n])
 
 
-def minimiser(own: Pass, k: int, normalization: Scale) -> Comparator:
-    """The minimiser for the vector k of a learner, in the space of its features.
+def minimiser(own: Pass, k: int, normalization: Scale, penalty: float = 0.0) -> Comparator:
+    """w with the least sum_t L_t(w) + (penalty / 2) ||w||^2, for the vector k of a learner, in its feature space.
 
     Of the square loss in closed form, G w = h, with G and h the weighted sums of d d' and d, d = z_p - z_n: O(T D^2)
     flops. Of other losses by L-BFGS, in coordinates in which G is the identity: O(T^2 + T D) for each of its steps.
@@ -103,12 +103,12 @@ def minimiser(own: Pass, k: int, normalization: Scale) -> Comparator:
     if weights.n_rows == 0:
         return Comparator(np.zeros(own.dim), 0.0)
     G, h = second_moment(own, weights)
-    penalty = RIDGE * float(np.trace(G)) or RIDGE
-    G.flat[:: len(G) + 1] += 0.5 * penalty
+    ridge = penalty / weights.n_rows + (RIDGE * float(np.trace(G)) or RIDGE)
+    G.flat[:: len(G) + 1] += 0.5 * ridge
     if type(own.learner.loss) is Square:
         w = np.asarray(cho_solve(cho_factor(G), h))
-        return Comparator(w, float(np.square(2.0 * (G @ w - h)).sum() / (2.0 * penalty)))
-    return descend_all(own, weights, G, penalty)
+        return Comparator(w, float(np.square(2.0 * (G @ w - h)).sum() / (2.0 * ridge)))
+    return descend_all(own, weights, G, ridge)
 
 
 def second_moment(own: Pass, weights: PairWeights) -> tuple[Array, Array]:
@@ -129,7 +129,7 @@ def second_moment(own: Pass, weights: PairWeights) -> tuple[Array, Array]:
     return G / weights.n_rows, h / weights.n_rows
 
 
-def descend_all(own: Pass, weights: PairWeights, G: Array, penalty: float) -> Comparator:
+def descend_all(own: Pass, weights: PairWeights, G: Array, ridge: float) -> Comparator:
     """The minimiser of a loss that is not square."""
     Z = np.concatenate([Z for _, Z in own.blocks()])
     L, C = np.linalg.cholesky(G), weights.matrix() / weights.n_rows
@@ -140,15 +140,15 @@ def descend_all(own: Pass, weights: PairWeights, G: Array, penalty: float) -> Co
         def objective(v: Array, loss: Loss = loss) -> tuple[float, Array]:
             w = solve_triangular(L, v, lower=True, trans="T")
             value, gradient = mean_loss(loss, Z, weights.positive, C, w)
-            value, gradient = value + 0.5 * penalty * float(w @ w), gradient + penalty * w
+            value, gradient = value + 0.5 * ridge * float(w @ w), gradient + ridge * w
             return value, solve_triangular(L, gradient, lower=True)
 
         options = {"maxiter": 500, "maxcor": 30, "ftol": 1e-11, "gtol": 1e-8}
         found = minimize(objective, L.T @ w, jac=True, method="L-BFGS-B", options=options)
         w = solve_triangular(L, found.x, lower=True, trans="T")
-    gradient = mean_loss(losses[-1], Z, weights.positive, C, w)[1] + penalty * w
+    gradient = mean_loss(losses[-1], Z, weights.positive, C, w)[1] + ridge * w
     corner = 0.5 * SMOOTHING[-1] if len(losses) > 1 else 0.0
-    return Comparator(w, float(gradient @ gradient) / (2.0 * penalty) + corner)
+    return Comparator(w, float(gradient @ gradient) / (2.0 * ridge) + corner)
 
 
 def mean_loss(loss: Loss, Z: Array, positive: Array, C: Array, w: Array) -> tuple[float, Array]:

@@ -108,6 +108,7 @@ def regret(
     *,
     normalization: Scale = "class",
     comparator: Any = None,
+    penalty: float = 0.0,
     max_rows: int = MAX_ROWS,
 ) -> Regret:
     r"""The regret of a learner along a stream: what its weights lost, row by row, and what the best fixed ones would.
@@ -131,6 +132,10 @@ def regret(
         N_t: the rows that t makes a pair with ("class"), or all t - 1 rows before it ("history", as the paper prints).
     comparator
         w*, (D,), or a line for each vector; None: the minimiser, see :mod:`pairloom.evaluation.comparator`.
+    penalty
+        (penalty / 2) ||w||^2 is added to the sum that w* minimises, not to any loss. 0: the best weights, which may be
+        very long where features are alike. 1 / eta: those with which the bounds of :mod:`pairloom.theory`, that hold
+        for any w*, say most.
 
     Cost: the square loss takes 20 D^2 flops for each row and D^2 numbers for each class; others 8 t D flops for row t,
     all rows, and O(T^2 + T D) for each step towards w*, of which there may be hundreds.
@@ -147,6 +152,7 @@ def regret(
     """
     check_choice("normalization", normalization, Scale)
     check_count("max_rows", max_rows)
+    check_number("penalty", penalty, 0)
     own = Pass(*learner_and_rows(model, X, y))
     if not own.learner.pairs.opposite:
         raise ValueError(f"regret is for pairs of different classes; got {own.learner.pairs}")
@@ -158,7 +164,7 @@ def regret(
         numbers.append(rows.start + at)
         made.append(mean_losses(sums, np.tile(numbers[-1] - own.first, 2), normalization).reshape(2, -1))
     before, after = np.concatenate(made, axis=1)
-    best_w, excess = best_weights(own, comparator, normalization)
+    best_w, excess = best_weights(own, comparator, normalization, penalty)
     best = losses_at(own, best_w, normalization, max_rows)
     seen = np.isfinite(before)
     if not seen.any():
@@ -189,7 +195,7 @@ def mean_losses(sums: list[PairSums], past: Array, normalization: Scale) -> Arra
     return np.where(paired, total, np.nan)
 
 
-def best_weights(own: Pass, given: Any, normalization: Scale) -> tuple[Array, float]:
+def best_weights(own: Pass, given: Any, normalization: Scale, penalty: float) -> tuple[Array, float]:
     """w* (vectors, D), and how far its mean loss may be above the least."""
     shape = own.state.w.shape
     if given is not None:
@@ -197,7 +203,7 @@ def best_weights(own: Pass, given: Any, normalization: Scale) -> tuple[Array, fl
         if w.size != own.state.w.size or not np.isfinite(w).all():
             raise ValueError(f"comparator must be finite weights of shape {shape}; got shape {w.shape}")
         return w.reshape(shape), 0.0
-    found = [minimiser(own, k, normalization) for k in range(len(own.state.w))]
+    found = [minimiser(own, k, normalization, penalty) for k in range(len(own.state.w))]
     return np.array([w for w, _ in found]), sum(excess for _, excess in found)
 
 
