@@ -11,6 +11,7 @@ from pairloom.experiments.reproduce.report.claims.regret import full_history
 from pairloom.experiments.reproduce.report.claims.sampling import stratified, uniform
 from pairloom.experiments.reproduce.report.estimates import estimate
 from pairloom.experiments.reproduce.results import Results
+from pairloom.theory import features_needed
 from tests import invented
 from tests.invented import record
 
@@ -100,7 +101,7 @@ def test_orders_are_upper_bounds(tmp_path, power, expected):
 
 @pytest.mark.parametrize(("gain", "expected"), [(0.0, "HOLDS"), (0.05, "FAILS")])
 def test_enough_features(tmp_path, gain, expected):
-    mark = paper.n_random_features(32_561)
+    mark = features_needed(32_561)
     records = [record("a9a", "FPOGD, kernel", "D", float(D), fold, auc=0.8 + gain * (mark * 2 < D) + fold / 1000)
                for D in (512, 2048, 8192) for fold in range(5)]  # fmt: skip
     assert verdict(tmp_path, "enough-features", "features", records) is Verdict[expected]
@@ -174,7 +175,7 @@ def test_the_corrected_table_of_data_sets():
     assert {name: paper.wrong(name) for name in paper.TABLE_3 if paper.wrong(name)} == {
         "diabetes": ("ratio",), "usps": ("ratio",), "german": ("size",),
     }  # fmt: skip
-    assert paper.n_random_features(581_012) == 10_117
+    assert features_needed(581_012) == 10_117
     assert paper.reason("german", "OGD", -0.05) != "not known"
     assert paper.reason("german", "OGD", 0.05) == "not known"
     assert paper.reason("covtype", "OGD", 0.05) == "not known"

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import product
-from math import ceil, log, sqrt
 from typing import Any, Literal
 
 from sklearn.linear_model import LogisticRegression
@@ -30,6 +29,7 @@ from pairloom.systems import (
     ProjectronPP,
     SparseKernelAUC,
 )
+from pairloom.theory import features_needed
 
 OPERA_ROWS = 4096
 """That OPERA learns: its model grows with each."""
@@ -61,7 +61,7 @@ class Protocol:
 
 def n_features_of(shape: Shape) -> int:
     """The paper's number of random features, sqrt(T) ln T for T training rows, rounded up."""
-    return ceil(sqrt(shape.n_rows) * log(shape.n_rows))
+    return features_needed(shape.n_rows)
 
 
 def unit_width(shape: Shape) -> float:

@@ -5,7 +5,6 @@ Memory. ACML 2023, PMLR 222.
 """
 
 from dataclasses import dataclass
-from math import ceil, log, sqrt
 
 from pairloom.data import DATASETS
 
@@ -137,15 +136,6 @@ def wrong(dataset: str) -> tuple[str, ...]:
         "ratio": row.ratio in (f"{ratio:.{digits}f}", f"{1 / ratio:.{digits}f}"),
     }
     return tuple(name for name, fine in right.items() if not fine)
-
-
-def n_random_features(n_rows: int) -> int:
-    """The paper's number of random features, sqrt(T) ln T.
-
-    >>> n_random_features(768)
-    185
-    """
-    return ceil(sqrt(n_rows) * log(n_rows))
 
 
 @dataclass(frozen=True)

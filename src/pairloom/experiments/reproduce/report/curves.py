@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from pairloom.data import DATASETS
-from pairloom.experiments.reproduce import paper
 from pairloom.experiments.reproduce.cells import Record
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.estimates import estimate
@@ -12,6 +11,7 @@ from pairloom.experiments.reproduce.report.html import Markup, missing, section
 from pairloom.experiments.reproduce.report.measured import GROUPS, Measured, in_order, known, sets_in_order
 from pairloom.experiments.reproduce.report.wording import count, duration
 from pairloom.experiments.reproduce.results import Results
+from pairloom.theory import features_needed
 
 DRAWN = (*GROUPS["in the paper"], "AUCClassifier")
 """The systems whose curves are shown."""
@@ -117,7 +117,7 @@ def _features_panel(dataset: str, records: Sequence[Record]) -> Markup:
     svg.steps_of_two(axes, list(values))
     rows = rows_of(dataset, records)
     if rows:
-        mark = paper.n_random_features(rows)
+        mark = features_needed(rows)
         axes.axvline(mark, color=svg.INK, linewidth=1, linestyle="--")
         axes.annotate(f"√T ln T = {count(mark)} ", (mark, 0.04), xycoords=("data", "axes fraction"), fontsize=8,
                       color=svg.INK, ha="right")  # fmt: skip

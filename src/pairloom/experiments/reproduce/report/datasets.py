@@ -7,6 +7,7 @@ from pairloom.experiments.reproduce.report.measured import Measured, sets_in_ord
 from pairloom.experiments.reproduce.report.tables import Column, Entry, table
 from pairloom.experiments.reproduce.report.wording import count
 from pairloom.experiments.reproduce.results import Results
+from pairloom.theory import features_needed
 
 
 def datasets_section(results: Results) -> Markup:
@@ -44,7 +45,7 @@ def _row(dataset: str, stand_in: str) -> list[Entry]:
         Entry(_beside(count(source.n_features), count(row.n_features), "n_features" in wrong), source.n_features),
         Entry(f"{count(source.n_negative)} : {count(source.n_positive)}", source.n_negative),
         Entry(_beside(f"{ratio:.2f}", row.ratio, "ratio" in wrong), ratio),
-        Entry(count(paper.n_random_features(source.n_rows)), paper.n_random_features(source.n_rows)),
+        Entry(count(features_needed(source.n_rows)), features_needed(source.n_rows)),
         Entry(remark or "–", kind="text"),
     ]
 

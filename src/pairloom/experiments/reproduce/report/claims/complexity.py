@@ -8,6 +8,7 @@ from pairloom.experiments.reproduce.report.cost import measured_costs
 from pairloom.experiments.reproduce.report.measured import Measured
 from pairloom.experiments.reproduce.report.wording import count, listed, of
 from pairloom.experiments.reproduce.results import Results
+from pairloom.theory import features_needed
 
 KERNEL, LINEAR = "FPOGD, kernel", "FPOGD, linear"
 
@@ -64,7 +65,7 @@ def space(_: Results) -> Finding:
     told = []
     for name in ("diabetes", "a9a", "rcv1"):
         source = DATASETS[name]
-        features = paper.n_random_features(source.n_rows)
+        features = features_needed(source.n_rows)
         slots, frequencies = 2 * 2 * SLOTS * features, source.n_features * features // 2
         told.append(f"{name} {count(slots)} for strata and {count(frequencies)} for frequencies")
     text = (
@@ -79,7 +80,7 @@ def low_memory(_: Results) -> Finding:
     smaller = []
     for name in paper.TABLE_3:
         source = DATASETS[name]
-        features = paper.n_random_features(source.n_rows)
+        features = features_needed(source.n_rows)
         held = 4 * SLOTS * features + source.n_features * features // 2 + features
         smaller += [name] if held < source.n_rows * source.n_features else []
     text = (

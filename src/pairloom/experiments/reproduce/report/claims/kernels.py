@@ -9,6 +9,7 @@ from pairloom.experiments.reproduce import paper
 from pairloom.experiments.reproduce.report.claims.base import Claim, Finding, Verdict, graded, untested
 from pairloom.experiments.reproduce.report.wording import listed, number
 from pairloom.experiments.reproduce.results import Results
+from pairloom.theory import features_needed
 
 GAMMA = 0.5
 """Of the kernel exp(-gamma (x - x')^2) in these computations."""
@@ -66,7 +67,7 @@ def probability(_: Results) -> Finding:
         source = DATASETS[name]
         rows, columns = source.n_rows, source.n_features
         # With sigma R = 1, which favours the claim: rows scaled to [-1, 1] have a larger diameter.
-        logs[name] = 8 * log(2) + log(rows) / 4 - paper.n_random_features(rows) / np.sqrt(rows) / (4 * columns + 8)
+        logs[name] = 8 * log(2) + log(rows) / 4 - features_needed(rows) / np.sqrt(rows) / (4 * columns + 8)
     empty = [name for name, value in logs.items() if value >= 0]
     told = listed([f"{name} {number(exp(value))}" for name, value in logs.items()])
     text = (

@@ -5,7 +5,6 @@ from math import isnan
 import numpy as np
 from scipy.stats import rankdata
 
-from pairloom.experiments.reproduce import paper
 from pairloom.experiments.reproduce.cells import Record
 from pairloom.experiments.reproduce.clusters import STRATA
 from pairloom.experiments.reproduce.report.claims.base import Claim, Finding, Verdict, graded, without
@@ -15,6 +14,7 @@ from pairloom.experiments.reproduce.report.measured import GROUPS, known, sets_i
 from pairloom.experiments.reproduce.report.strata import bound, final_auc, relative_error
 from pairloom.experiments.reproduce.report.wording import count, duration, listed, number, of, signed
 from pairloom.experiments.reproduce.results import Results
+from pairloom.theory import features_needed
 
 KERNEL = "FPOGD, kernel"
 
@@ -89,7 +89,7 @@ def enough_features(results: Results) -> Finding:
     texts = []
     for name in sets_in_order(one["dataset"] for one in records):
         here = [one for one in records if one["dataset"] == name]
-        mark = paper.n_random_features(rows_of(name, here))
+        mark = features_needed(rows_of(name, here))
         values = sorted({float(one["value"]) for one in here})
         first, last = next((value for value in values if value >= 0.9 * mark), values[-1]), values[-1]
         folds = {value: {one["fold"]: one["auc"] for one in here if one["value"] == value} for value in (first, last)}
