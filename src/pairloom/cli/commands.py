@@ -19,6 +19,8 @@ class Experiments(StrEnum):
     FEATURES = "features"
     CLUSTERS = "clusters"
     COST = "cost"
+    REGRET = "regret"
+    VARIANCE = "variance"
     ALL = "all"
 
 

@@ -22,10 +22,14 @@ from pairloom.experiments.reproduce.clusters import Clusters
 from pairloom.experiments.reproduce.cost import Cost
 from pairloom.experiments.reproduce.features import Features
 from pairloom.experiments.reproduce.provenance import commit, machine, versions
+from pairloom.experiments.reproduce.regret import RegretCurves
 from pairloom.experiments.reproduce.results import Results
 from pairloom.experiments.reproduce.table import Table
+from pairloom.experiments.reproduce.variance import Variance
 
-EXPERIMENTS: dict[str, Experiment] = {one.name: one for one in (Table(), AucTime(), Features(), Clusters(), Cost())}
+EXPERIMENTS: dict[str, Experiment] = {
+    one.name: one for one in (Table(), AucTime(), Features(), Clusters(), Cost(), RegretCurves(), Variance())
+}
 """In the order in which they are run."""
 
 

@@ -1,0 +1,214 @@
+r"""Regret: what buffer algorithms lose against the best fixed weights, on shuffled and on sorted streams (section 4).
+
+Every algorithm of :mod:`.buffers` learns the first training rows of a fold, scaled onto [-1, 1], in the order of the
+shuffle or sorted by the scaled column of largest variance. L_t is the mean loss of a row's pairs with all earlier rows
+of the other class, w* the minimiser of the sum of all L_t in the same feature space. One cell for each set, algorithm,
+order (axis: ``ORDERS``) and step (value): a constant, and 1 / sqrt(T) of the paper's remark. Its records at some rows,
+all of them sums up to that row:
+
+- ``row``: t,
+- ``before``, ``after``: R_t with L_t(w_{t-1}), the definition, and with L_t(w_t), the caption of the figure,
+- ``best``: the loss of w*,
+- ``bound``, ``bound_after``: Lemma 2, for ``before``, and Theorem 5 as its proof has it, for ``after``.
+
+and one without ``row`` for the whole stream:
+
+- ``exponent``, ``low``, ``high``: b of R_t ~ t^b with its 95 % interval, over the last nine tenths of the rows; the
+  same with ``_after``,
+- ``error``, ``norm``: means of e_t = ||u_t - grad L_t(w_{t-1})||^2 and of ||grad L_t(w_{t-1})||^2,
+- ``squared_norm``: ||w*||^2, and ``lemma``, ``theorem``: the bounds with it,
+- ``feature``: the column that the rows are sorted by, counted from 1.
+
+The bounds take e_t of the run for the variance. They hold for any weights in the place of w*, and ||w*||^2 is often so
+large that they say nothing of w*. So ``bound`` is that of the weights w' that make it least, the minimiser of
+sum_t L_t(w) + ||w||^2 / (2 eta): R_t <= bound(w') + sum of L_t(w') - L_t(w*). Steps of algorithms that average over
+rows of both classes are shorter than eta: they have no bounds.
+
+The remark that without variance the regret may be of order log T has cells of its own: gradients over the whole
+history, axis "T", eta = 1 / ln T, few features, so that there are many more rows than weights. Records: ``row`` (T),
+``before``, ``after`` and ``best``, at the last row only.
+"""
+
+from dataclasses import dataclass, replace
+from math import log, sqrt
+
+import numpy as np
+from scipy.linalg import solve
+
+from pairloom.base.typing import Array
+from pairloom.evaluation import Regret, gradient_variance, regret
+from pairloom.evaluation.comparator import PairWeights, second_moment
+from pairloom.evaluation.history import MAX_ROWS
+from pairloom.evaluation.passes import Pass, learner_and_rows
+from pairloom.evaluation.regret import losses_at
+from pairloom.experiments.reproduce.auc_time import rows_between
+from pairloom.experiments.reproduce.buffers import BY_CLASS, FRESH, WHOLE, Buffer, in_order_of, widest_feature
+from pairloom.experiments.reproduce.cells import Cell, Record, Task
+from pairloom.experiments.reproduce.clusters import Fold
+from pairloom.experiments.reproduce.columns import Protocol
+from pairloom.experiments.reproduce.config import read
+from pairloom.experiments.reproduce.problems import Split, shape_of
+from pairloom.losses import Square
+from pairloom.models.learner import Learner
+from pairloom.theory import RegretBound, smoothness
+
+NAME = "regret"
+
+ORDERS = {"i.i.d.": "eta, i.i.d. order", "sorted": "eta, sorted"}
+"""Order of the rows, and the axis of its cells, whose value is the step."""
+
+HORIZON = "T"
+"""The axis of the cells without variance."""
+
+FIRST_ROW = 10
+"""The first row of a curve."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """``configs/regret.toml``.
+
+    Parameters
+    ----------
+    systems : names of :mod:`.buffers`
+    folds, rows : how many of the protocol's folds are run, and the rows of a stream, at most
+    points : rows at which a curve is measured
+    eta : the constant step; the other one is 1 / sqrt(T)
+    n_components, slots : of :class:`.Buffer`
+    horizons, horizon_components : T and D of the cells without variance
+    """
+
+    datasets: tuple[str, ...]
+    systems: tuple[str, ...]
+    folds: int
+    rows: int
+    points: int
+    eta: float
+    n_components: int
+    slots: int
+    horizons: tuple[int, ...]
+    horizon_components: int
+
+
+class RegretCurves:
+    """Regret along streams in two orders, and at the end of longer and longer streams without variance."""
+
+    name = NAME
+
+    def tasks(self, quick: bool, datasets: tuple[str, ...] | None) -> list[Task]:
+        """``datasets`` in place of those of the configuration."""
+        config, protocol = read(NAME, Config, quick), read("protocol", Protocol, quick)
+        tasks = []
+        for dataset in datasets or config.datasets:
+            shape = shape_of(dataset, protocol.folds)
+            if shape.sparse:
+                continue  # no column of text to sort by
+            rows = min(config.rows, shape.n_rows)
+            for fold in (Fold(dataset, k, protocol.folds, 1, protocol.seed) for k in range(config.folds)):
+                tasks += [
+                    _curve_task(config, fold, rows, system, order, eta)
+                    for system in config.systems for order in ORDERS for eta in (config.eta, 1 / sqrt(rows))
+                ]  # fmt: skip
+                tasks += [_end_task(config, fold, T) for T in config.horizons if shape.n_rows >= T]
+        return tasks
+
+
+def _buffer(config: Config, data: Fold) -> Buffer:
+    return Buffer(config.n_components, config.slots, data.seed + data.fold)
+
+
+def _curve_task(config: Config, data: Fold, rows: int, system: str, order: str, eta: float) -> Task:
+    arguments = {"data": data, "buffer": _buffer(config, data), "rows": rows, "system": system, "order": order,
+                 "eta": eta, "points": config.points}  # fmt: skip
+    cell = Cell(NAME, data.dataset, system, ORDERS[order], eta, data.fold)
+    return Task(cell, curve, arguments, 2 * _seconds(system, rows, config.n_components))
+
+
+def _end_task(config: Config, data: Fold, rows: int) -> Task:
+    buffer = replace(_buffer(config, data), n_components=config.horizon_components)
+    arguments = {"data": data, "buffer": buffer, "rows": rows}
+    guess = _seconds(WHOLE, rows, config.horizon_components)
+    return Task(Cell(NAME, data.dataset, WHOLE, HORIZON, rows, data.fold), end, arguments, guess)
+
+
+def _seconds(system: str, rows: int, D: int) -> float:
+    """Of one pass that is looked at, in CPU time."""
+    kept = {WHOLE: 5e-9 * D, FRESH: 3e-8}.get(system, 0.0)
+    return 0.1 + rows * (2.5e-4 + 2.5e-9 * D**2 + kept * rows / 2)
+
+
+def ordered(split: Split, order: str) -> tuple[Split, int]:
+    """A stream, and the column that it is sorted by, counted from 1, or 0."""
+    if order == "i.i.d.":
+        return split, 0
+    feature = widest_feature(split.X)
+    return in_order_of(split, feature), feature + 1
+
+
+def curve(
+    data: Fold, buffer: Buffer, rows: int, system: str, order: str, eta: float, points: int
+) -> list[Record]:  # fmt: skip
+    """The regret of one algorithm along one stream."""
+    split, feature = ordered(data.split().first(rows), order)
+    learner = buffer.learner(system, eta, rows)
+    found = regret(learner, split.X, split.y)
+    gradients = gradient_variance(learner, split.X, split.y)
+    columns: dict[str, Array] = {"before": found.total, "after": found.total_after, "best": np.cumsum(found.best)}
+    whole: Record = {
+        **exponents(found), "error": gradients.mean(), "norm": float(gradients.norms.mean()),
+        "squared_norm": float(np.square(found.comparator).sum()), "feature": feature,
+    }  # fmt: skip
+    if system in BY_CLASS:
+        columns |= bounds(learner, split, found, gradients.errors, gradients.norms)
+        whole |= printed_bounds(eta, whole["squared_norm"], gradients.errors, gradients.norms)
+    at = np.searchsorted(found.rows, rows_between(FIRST_ROW, int(found.rows[-1]), points))
+    curves = [{"row": int(found.rows[i]), **{name: float(one[i]) for name, one in columns.items()}}
+              for i in np.unique(at)]  # fmt: skip
+    return [*curves, whole]
+
+
+def exponents(found: Regret) -> Record:
+    """Of both definitions, with intervals."""
+    made: Record = {}
+    for after, ending in ((False, ""), (True, "_after")):
+        value, low, high = found.exponent(after=after)
+        made |= {f"exponent{ending}": value, f"low{ending}": low, f"high{ending}": high}
+    return made
+
+
+def bounds(learner: Learner, split: Split, found: Regret, errors: Array, norms: Array) -> dict[str, Array]:
+    """Of R_t at every row, by the weights that make them least at the last one."""
+    own = Pass(*learner_and_rows(learner, split.X, split.y))
+    eta = learner.step.eta
+    near = reachable(own, eta)
+    more = np.cumsum(losses_at(own, near[None], "class", MAX_ROWS)[found.rows - 1] - found.best)
+    way = float(near @ near) / (2.0 * eta)
+    return {
+        "bound": way + 0.5 * eta * np.cumsum(errors + norms) + more,
+        "bound_after": way + eta * np.cumsum(errors) + more,
+    }
+
+
+def reachable(own: Pass, eta: float) -> Array:
+    """The minimiser of sum_t L_t(w) + ||w||^2 / (2 eta), L_t of the square loss."""
+    weights = PairWeights.of(own.batch.y == own.learner.pairs.targets[0], "class")
+    G, h = second_moment(own, weights)
+    G.flat[:: len(G) + 1] += 1.0 / (2.0 * eta * weights.n_rows)
+    return np.asarray(solve(G, h, assume_a="pos"))
+
+
+def printed_bounds(eta: float, squared_norm: float, errors: Array, norms: Array) -> Record:
+    """Of R_T, by w* itself."""
+    made = {"lemma": RegretBound.lemma(eta, squared_norm, errors, norms).total}
+    M = smoothness(Square())
+    if eta <= 1 / M:
+        made["theorem"] = RegretBound.theorem(eta, squared_norm, errors, M).total
+    return made
+
+
+def end(data: Fold, buffer: Buffer, rows: int) -> list[Record]:
+    """The regret of T rows with gradients over the whole history and eta = 1 / ln T."""
+    split = data.split().first(rows)
+    found = regret(buffer.learner(WHOLE, 1 / log(rows), rows), split.X, split.y)
+    return [{"row": rows, "before": float(found.total[-1]), "after": float(found.total_after[-1]),
+             "best": float(found.best.sum())}]  # fmt: skip
