@@ -8,8 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from pairloom.data import DATASETS
+from pairloom.experiments.reproduce.buffers import BY_CLASS, MEMORIES, NEYMAN, WHOLE
 from pairloom.experiments.reproduce.clusters import STRATA
+from pairloom.experiments.reproduce.regret import ORDERS
 from pairloom.experiments.reproduce.report.measured import GROUPS
+from pairloom.experiments.reproduce.variance import PATHS
 
 STAMP = {"seed": 0, "config": "00000000", "run": "r1", "finished": "2026-01-02T03:04:05"}
 LEVEL = {"diabetes": 83, "german": 79, "usps": 97, "rcv1": 98, "a9a": 90, "mnist": 96, "ijcnn1": 97, "covtype": 87}
@@ -21,7 +24,7 @@ def write(folder: Path, only: tuple[str, ...] | None = None) -> Path:
     """All files of results, or only some."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = {"selection": selection, "table": table, "auc-time": auc_time, "features": features, "clusters": clusters,
-             "cost": cost}  # fmt: skip
+             "cost": cost, "regret": regret, "variance": variance}  # fmt: skip
     for name, make in parts.items():
         if only is None or name in only:
             save(folder / f"{name}.csv", make(np.random.default_rng(len(name))))
@@ -124,3 +127,48 @@ def cost(rng) -> list[dict]:
         if (axis, system) != ("D", "FPOGD, linear")
         for fold in range(3)
     ]
+
+
+def regret(rng) -> list[dict]:
+    systems = [name for name in MEMORIES if name != NEYMAN]
+    found = [one for dataset in ("diabetes", "usps", "ijcnn1") for k, system in enumerate(systems)
+             for order in ORDERS for eta in (0.125, 1 / math.sqrt(2000))
+             for one in regret_cell(dataset, system, order, eta, 0.6 + 0.02 * k, 1 + 0.05 * k, k / 9)]  # fmt: skip
+    return found + [record("usps", WHOLE, "T", float(T), row=T, before=T**0.7, after=T**0.6, best=T / 9.0)
+                    for T in (500, 1000, 2000)]  # fmt: skip
+
+
+def regret_cell(dataset, system, order, eta, power, factor=1.0, error=0.1, bound=9.0, last=2000, fold=0) -> list[dict]:
+    """One run whose regret is ``factor`` t^power; Lemma 2 is ``bound`` times that before the step, and the theorem."""
+    key = {"dataset": dataset, "system": system, "axis": ORDERS[order], "value": eta, "fold": fold}
+    rows = np.unique(np.geomspace(10, last, 40).astype(int))
+    curve = [{"row": int(t), "before": factor * t**power, "after": 0.9 * factor * t**power, "best": t / 9.0}
+             for t in rows]  # fmt: skip
+    limits = ({"bound": bound * one["before"], "bound_after": bound * one["after"]} if system in BY_CLASS else {}
+              for one in curve)  # fmt: skip
+    whole = {"error": error, "norm": 1.0, "squared_norm": 40.0, "feature": int(order == "sorted"), "lemma": 1e4}
+    for ending in ("", "_after"):
+        whole |= {f"exponent{ending}": power, f"low{ending}": power - 0.05, f"high{ending}": power + 0.05}
+    return [record(**key, **one, **limit) for one, limit in zip(curve, limits, strict=True)] + [record(**key, **whole)]
+
+
+def variance(rng) -> list[dict]:
+    found = []
+    for dataset in ("diabetes", "german", "usps", "ijcnn1"):
+        for k, system in enumerate(name for name in MEMORIES if name != WHOLE):
+            for axis in PATHS.values():
+                found += variance_cell(dataset, system, axis, 0.05 * (1 + k) * rng.lognormal(0, 0.1))
+        found += [certificate_cell(dataset, share, above=share) for share in (0.05, 0.5, 0.8)]
+    return found
+
+
+def variance_cell(dataset, system, axis, mean, fold=0) -> list[dict]:
+    curve = [record(dataset, system, axis, 4.0, fold, row=t, running=mean * (1 + 9 / t)) for t in range(100, 2000, 32)]
+    box = {f"q{q}": math.log10(mean) + (q - 50) / 50 for q in (5, 25, 50, 75, 95)}
+    return [*curve, record(dataset, system, axis, 4.0, fold, mean=mean, norm=1.0, **box)]
+
+
+def certificate_cell(dataset, share, above) -> dict:
+    ratios = {f"ratio_q{q}": 0.5 + above * q / 100 for q in (5, 25, 50, 75, 95)}
+    return record(dataset, "certificate", "eps", share, rows=200, above=above, **ratios, stratified=0.1, uniform=0.12,
+                  printed=0.08, neyman=0.07, bound=4.0, bound_uniform=5.0, n_strata=4.0, largest=0.6)  # fmt: skip

@@ -17,9 +17,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
 FIGURES = (
     "figure-auc-time", "figure-features", "figure-strata-cap", "figure-strata-along", "figure-strata-count",
-    "figure-cost",
+    "figure-cost", "figure-regret", "figure-regret-after", "figure-regret-root", "figure-variance-own",
+    "figure-variance-common",
 )  # fmt: skip
-SECTIONS = ("auc", "auc-time", "features", "clusters", "cost", "datasets", "claims")
+SECTIONS = ("auc", "auc-time", "features", "clusters", "cost", "regret", "variance", "datasets", "claims")
 
 
 @pytest.fixture(scope="module")
@@ -127,12 +128,12 @@ def test_the_same_results_give_the_same_bytes(tmp_path):
 def test_an_empty_folder_says_which_commands_fill_it(tmp_path):
     text = write(tmp_path / "nothing").read_text(encoding="utf-8")
     assert "<figure" not in text
-    for name in ("table", "auc-time", "features", "clusters", "cost"):
+    for name in ("table", "auc-time", "features", "clusters", "cost", "regret", "variance"):
         assert f"<code>pairloom reproduce {name}</code>" in text
     assert "No run is recorded" in text
 
 
-@pytest.mark.parametrize("only", ["table", "clusters", "cost"])
+@pytest.mark.parametrize("only", ["table", "clusters", "cost", "regret", "variance"])
 def test_one_experiment_is_enough_for_its_part(tmp_path, only):
     text = write(invented.write(tmp_path, only=(only,))).read_text(encoding="utf-8")
     assert f"<code>pairloom reproduce {only}</code>" not in text
@@ -179,7 +180,12 @@ def test_a_single_record_of_each_experiment_is_no_harm(tmp_path):
             record(**kernel, axis="eps", value=0.1, row=2, n_strata=1, bound_paper=0.0, bound_packing=900.0),
         ],
         "cost": [record("", "FPOGD, kernel", "s", 1.0, micros=3.0)],
-    }
+        "regret": [
+            record("usps", "FPOGD, FIFO", axis, eta, row=100, before=1.0, after=-1.0, best=9.0)
+            for axis in ("eta, i.i.d. order", "eta, sorted") for eta in (0.1, 0.5)
+        ],
+        "variance": [record("usps", "FPOGD, FIFO", f"slots, {path} path", 4.0, mean=0.5) for path in ("own", "common")],
+    }  # fmt: skip
     for name, records in single.items():
         invented.save(tmp_path / f"{name}.csv", records)
     text = write(tmp_path).read_text(encoding="utf-8")

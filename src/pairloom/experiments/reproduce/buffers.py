@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairloom.base.typing import Array
+from pairloom.experiments.reproduce.cells import Record
 from pairloom.experiments.reproduce.problems import Split
 from pairloom.features import Gaussian, RandomFourier
 from pairloom.losses import Square
@@ -126,3 +127,12 @@ def in_order_of(split: Split, feature: int) -> Split:
     """The rows to learn, sorted by one column; equal ones stay in the order of the stream."""
     order = np.argsort(split.X[:, feature], kind="stable")
     return Split(split.X[order], split.y[order], split.X_test, split.y_test)
+
+
+def brief(record: Record) -> Record:
+    """Numbers of six digits: more say nothing here, and there are many to be kept.
+
+    >>> brief({"row": 1234567, "before": 12.3456789})
+    {'row': 1234567, 'before': 12.3457}
+    """
+    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in record.items()}

@@ -42,7 +42,7 @@ from pairloom.evaluation.history import MAX_ROWS
 from pairloom.evaluation.passes import Pass, learner_and_rows
 from pairloom.evaluation.regret import losses_at
 from pairloom.experiments.reproduce.auc_time import rows_between
-from pairloom.experiments.reproduce.buffers import BY_CLASS, FRESH, WHOLE, Buffer, in_order_of, widest_feature
+from pairloom.experiments.reproduce.buffers import BY_CLASS, FRESH, WHOLE, Buffer, brief, in_order_of, widest_feature
 from pairloom.experiments.reproduce.cells import Cell, Record, Task
 from pairloom.experiments.reproduce.clusters import Fold
 from pairloom.experiments.reproduce.columns import Protocol
@@ -164,7 +164,7 @@ def curve(
     at = np.searchsorted(found.rows, rows_between(FIRST_ROW, int(found.rows[-1]), points))
     curves = [{"row": int(found.rows[i]), **{name: float(one[i]) for name, one in columns.items()}}
               for i in np.unique(at)]  # fmt: skip
-    return [*curves, whole]
+    return [brief(one) for one in (*curves, whole)]
 
 
 def exponents(found: Regret) -> Record:
@@ -210,5 +210,5 @@ def end(data: Fold, buffer: Buffer, rows: int) -> list[Record]:
     """The regret of T rows with gradients over the whole history and eta = 1 / ln T."""
     split = data.split().first(rows)
     found = regret(buffer.learner(WHOLE, 1 / log(rows), rows), split.X, split.y)
-    return [{"row": rows, "before": float(found.total[-1]), "after": float(found.total_after[-1]),
-             "best": float(found.best.sum())}]  # fmt: skip
+    sums = {"before": found.total[-1], "after": found.total_after[-1], "best": found.best.sum()}
+    return [brief({"row": rows, **{name: float(value) for name, value in sums.items()}})]

@@ -4,7 +4,7 @@ Every algorithm of :mod:`.buffers` with four slots *for each class*, so that a r
 not say; Yang's has one), on the first training rows of a fold, in the order of the shuffle. Measured is
 e_t = ||u_t - grad L_t(w)||^2, both gradients as means over the partners. One cell for each set, algorithm and path
 (axis: ``PATHS``): w is the algorithm's own w_{t-1}, or, the same for all, that of exact gradients over the whole
-history. Records at some rows:
+history. The first rows, of which a buffer holds much, are left out. Records at some rows, on the first fold:
 
 - ``row``: t,
 - ``running``: exponential average of e_t with factor 0.95, without the bias of its start.
@@ -34,7 +34,7 @@ from pairloom.base.typing import Array
 from pairloom.evaluation import gradient_variance
 from pairloom.evaluation.passes import Pass, learner_and_rows
 from pairloom.evaluation.regret import walk
-from pairloom.experiments.reproduce.buffers import WHOLE, Buffer
+from pairloom.experiments.reproduce.buffers import WHOLE, Buffer, brief
 from pairloom.experiments.reproduce.cells import Cell, Record, Task
 from pairloom.experiments.reproduce.clusters import Fold, features
 from pairloom.experiments.reproduce.columns import Protocol
@@ -66,7 +66,8 @@ class Config:
     ----------
     systems : names of :mod:`.buffers`
     folds, rows : how many of the protocol's folds are run, and the rows of a stream, at most
-    points : rows at which the running average is written down
+    points : rows at which the running average is written down, on the first fold
+    start : the first row that is examined: before it, buffers hold much of the past, or all of it
     eta, n_components, slots : of the learners
     shares, examined : values of eps for the certificate, and rows at which it is examined
     """
@@ -76,6 +77,7 @@ class Config:
     folds: int
     rows: int
     points: int
+    start: int
     eta: float
     n_components: int
     slots: int
@@ -106,11 +108,13 @@ def _rows(config: Config, data: Fold) -> int:
 def _arguments(config: Config, data: Fold) -> dict[str, object]:
     """Of every task."""
     buffer = Buffer(config.n_components, config.slots, data.seed + data.fold)
-    return {"data": data, "buffer": buffer, "rows": _rows(config, data), "eta": config.eta}
+    return {"data": data, "buffer": buffer, "rows": _rows(config, data), "start": config.start, "eta": config.eta}
 
 
 def _error_task(config: Config, data: Fold, system: str, path: str) -> Task:
-    arguments = _arguments(config, data) | {"system": system, "path": path, "points": config.points}
+    # One fold has curves: of the others, means and boxes are enough.
+    points = config.points if data.fold == 0 else 0
+    arguments = _arguments(config, data) | {"system": system, "path": path, "points": points}
     walkers, rows = [system] if path == "own" else [system, WHOLE], _rows(config, data)
     kept = 5e-9 * config.n_components * rows / 2 * walkers.count(WHOLE)
     guess = 0.2 + rows * (4e-4 * len(walkers) + kept)
@@ -125,18 +129,19 @@ def _certificate_task(config: Config, data: Fold, share: float) -> Task:
 
 
 def errors(
-    data: Fold, buffer: Buffer, rows: int, eta: float, system: str, path: str, points: int
+    data: Fold, buffer: Buffer, rows: int, start: int, eta: float, system: str, path: str, points: int
 ) -> list[Record]:  # fmt: skip
     """e_t of one algorithm along one path."""
     split = data.split().first(rows)
     learner = buffer.learner(system, eta, rows)
     common = None if path == "own" else buffer.learner(WHOLE, eta, rows)
-    found = gradient_variance(learner, split.X, split.y, path=common)
+    found = gradient_variance(learner, split.X, split.y, path=common, start=start)
     at = np.unique(np.linspace(0, len(found) - 1, points).round().astype(int))
     running = found.running()
+    curve = [{"row": int(found.rows[i]), "running": float(running[i])} for i in at]
     whole = {"mean": found.mean(), "norm": float(found.norms.mean())}
     logs = np.log10(np.maximum(found.errors, SMALLEST))
-    return [*({"row": int(found.rows[i]), "running": float(running[i])} for i in at), whole | quantiles("q", logs)]
+    return [brief(one) for one in (*curve, whole | quantiles("q", logs))]
 
 
 def quantiles(name: str, values: Array | list[float]) -> Record:
@@ -149,7 +154,7 @@ def quantiles(name: str, values: Array | list[float]) -> Record:
 
 
 def certificate(
-    data: Fold, buffer: Buffer, rows: int, eta: float, share: float, examined: int
+    data: Fold, buffer: Buffer, rows: int, start: int, eta: float, share: float, examined: int
 ) -> list[Record]:  # fmt: skip
     """Exact variances by strata and by uniform draws, at rows equally far apart."""
     split = data.split().first(rows)
@@ -160,7 +165,7 @@ def certificate(
     strata = strata_of(Z, split.y, eps, buffer.slots)
     positive = split.y > 0
     made = []
-    for t in np.unique(np.linspace(rows // examined, rows - 1, examined).round().astype(int)):
+    for t in np.unique(np.linspace(start - 1, rows - 1, examined).round().astype(int)):
         partners = np.flatnonzero(positive[:t] != positive[t])
         if len(partners) > buffer.slots:
             gradients, M = pair_gradients(W[t], Z[t], Z[partners], 1.0 if positive[t] else -1.0)
@@ -169,7 +174,7 @@ def certificate(
     ratios = [one["stratified"] / one["uniform"] for one in made if one["uniform"] > 0]
     means = {name: float(np.mean([one[name] for one in made])) for name in made[0]}
     above = float(np.mean([ratio > 1 + 1e-9 for ratio in ratios]))
-    return [{"rows": len(ratios), "above": above, **quantiles("ratio_q", ratios), **means}]
+    return [brief({"rows": len(ratios), "above": above, **quantiles("ratio_q", ratios), **means})]
 
 
 def strata_of(Z: Array, y: Array, eps: float, max_strata: int) -> Array:

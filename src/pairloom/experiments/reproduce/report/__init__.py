@@ -11,7 +11,9 @@ from pairloom.experiments.reproduce.report.curves import features_section, time_
 from pairloom.experiments.reproduce.report.datasets import datasets_section
 from pairloom.experiments.reproduce.report.head import TITLE, head
 from pairloom.experiments.reproduce.report.html import Markup, joined
+from pairloom.experiments.reproduce.report.regret import regret_section
 from pairloom.experiments.reproduce.report.strata import strata_section
+from pairloom.experiments.reproduce.report.variance import variance_section
 from pairloom.experiments.reproduce.report.verdicts import claims_section
 from pairloom.experiments.reproduce.results import Results
 
@@ -21,6 +23,8 @@ CONTENTS = (
     ("features", "Features"),
     ("clusters", "Strata"),
     ("cost", "Cost"),
+    ("regret", "Regret"),
+    ("variance", "Variance"),
     ("datasets", "Data sets"),
     ("claims", "Claims"),
 )
@@ -42,6 +46,8 @@ def write(folder: Path) -> Path:
         features_section(results),
         strata_section(results),
         cost_section(results),
+        regret_section(results),
+        variance_section(results),
         datasets_section(results),
         claims_section(found),
     ]

@@ -41,6 +41,16 @@ STYLES = {
     "ProjectronPP": Style("#009e73", "P", (0, (6, 1, 1, 1, 1, 1))),
     "Kar": Style("#8c8c8c", "X", (0, (2, 1))),
     "AUCClassifier": Style("#000000", "*", width=1.8, size=9.0),
+    "FPOGD, FIFO": Style("#0072b2", "o", width=2.2),
+    "FPOGD, reservoir": Style("#56b4e9", "s", (0, (5, 1.5))),
+    "FPOGD, centroid": Style("#08306b", "D", (0, (3, 1, 1, 1))),
+    "FPOGD, Neyman": Style("#009e73", "P", (0, (6, 1, 1, 1, 1, 1))),
+    "Yang, previous": Style("#d55e00", "v", (0, (1, 1))),
+    "Yang, opposite": Style("#e69f00", "^", (0, (4, 1, 1, 1))),
+    "Kar, by class": Style("#5e5e5e", "p", (0, (4, 2))),
+    "OAM-type reservoir": Style("#cc79a7", "<", (0, (3, 1.5))),
+    "fresh uniform draws": Style("#7a6a00", ">", (0, (1, 2))),
+    "whole history": Style("#000000", "*", width=1.0, size=7.0),
 }
 """Okabe and Ito's colours, which colour-blind readers can tell apart."""
 
@@ -70,6 +80,20 @@ def panel(title: str, x: str, y: str) -> tuple[Figure, Axes]:
     """An empty panel; all have the same margins, so that axes stand in line."""
     figure = _figure(3.5, 2.75)
     axes = figure.add_axes((0.19, 0.165, 0.785, 0.725))
+    _dress(axes, title, x, y)
+    return figure, axes
+
+
+def stacked(upper: tuple[str, str, str], lower: tuple[str, str, str]) -> tuple[Figure, Axes, Axes]:
+    """Two empty panels, one above the other, each with its title and the names of its axes."""
+    figure = _figure(3.5, 5.5)
+    above, below = (figure.add_axes((0.19, bottom, 0.785, 0.3625)) for bottom in (0.5825, 0.0825))
+    _dress(above, *upper)
+    _dress(below, *lower)
+    return figure, above, below
+
+
+def _dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_title(title, loc="left", fontsize=9.5, fontweight="bold", color=INK)
     axes.set_xlabel(x, fontsize=8.5, color=INK)
     axes.set_ylabel(y, fontsize=8.5, color=INK)
@@ -79,7 +103,15 @@ def panel(title: str, x: str, y: str) -> tuple[Figure, Axes]:
     axes.tick_params(which="both", colors=INK, labelsize=8, length=2.5, width=0.6)
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
-    return figure, axes
+
+
+def box(axes: Axes, height: float, quantiles: Sequence[float], style: Style) -> None:
+    """A lying box from the second to the fourth of five quantiles, whiskers to the others, a line at the middle."""
+    least, low, middle, high, most = quantiles
+    axes.plot([least, most], [height, height], color=style.dark, linewidth=0.8, zorder=2)
+    axes.barh(height, high - low, 0.62, left=low, color=style.colour, alpha=0.45, edgecolor=style.dark, linewidth=0.8)
+    axes.plot([middle, middle], [height - 0.31, height + 0.31], color=style.dark, linewidth=1.6, zorder=3)
+    axes.plot([middle], [height], color=style.dark, marker=style.marker, markersize=style.size, zorder=4)
 
 
 def line(axes: Axes, x: Sequence[float], y: Sequence[float], style: Style, n_markers: int = 9) -> None:

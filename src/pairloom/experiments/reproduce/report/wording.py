@@ -43,6 +43,15 @@ def number(value: float) -> str:
     return text.replace("-", "−")
 
 
+def interval(value: float, low: float, high: float) -> str:
+    """An estimate and the ends of its interval.
+
+    >>> interval(0.5, -0.25, 0.75)
+    '0.50 [−0.25, 0.75]'
+    """
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]".replace("-", "−").replace("inf", "∞")
+
+
 def duration(seconds: float) -> str:
     """A time in the unit that suits it.
 

@@ -5,6 +5,7 @@ A new claim is an entry in the ``CLAIMS`` of one of these modules; its place dec
 
 from pairloom.experiments.reproduce.report.claims import (
     accuracy,
+    bounds,
     complexity,
     kernels,
     printed,
@@ -12,6 +13,7 @@ from pairloom.experiments.reproduce.report.claims import (
     sampling,
     sweeps,
     tables,
+    variance,
 )
 from pairloom.experiments.reproduce.report.claims.base import Claim, Finding, Verdict
 from pairloom.experiments.reproduce.results import Results
@@ -61,7 +63,7 @@ PLACES = (
 )
 """Where a claim can stand, in the order of the paper; lemmas, theorems and remarks share one numbering."""
 
-_MODULES = (accuracy, printed, complexity, sweeps, kernels, sampling, regret, tables)
+_MODULES = (accuracy, printed, complexity, sweeps, kernels, sampling, bounds, regret, variance, tables)
 
 CLAIMS: tuple[Claim, ...] = tuple(
     sorted((claim for module in _MODULES for claim in module.CLAIMS), key=lambda claim: PLACES.index(claim.place))

@@ -66,6 +66,13 @@ def without(experiment: str) -> Finding:
     return Finding(f"Not measured yet: needs pairloom reproduce {experiment}.", Verdict.UNTESTED)
 
 
+def too_short(results: Results, experiment: str) -> Finding:
+    """Where an experiment has been run on few rows only, as in a quick run, or not at all."""
+    if not results.read(experiment):
+        return without(experiment)
+    return Finding("The streams of this run are too few or too short to judge it.", Verdict.UNTESTED)
+
+
 def untested(why: str) -> Callable[[Results], Finding]:
     """For a claim that no experiment here is about."""
     return lambda results: Finding(why, Verdict.UNTESTED)
