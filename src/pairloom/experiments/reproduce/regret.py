@@ -133,8 +133,8 @@ def _end_task(config: Config, data: Fold, rows: int) -> Task:
 
 def _seconds(system: str, rows: int, D: int) -> float:
     """Of one pass that is looked at, in CPU time."""
-    kept = {WHOLE: 5e-9 * D, FRESH: 3e-8}.get(system, 0.0)
-    return 0.1 + rows * (2.5e-4 + 2.5e-9 * D**2 + kept * rows / 2)
+    kept = {WHOLE: 2.5e-9 * D, FRESH: 3e-8}.get(system, 0.0)
+    return 0.1 + rows * (3.5e-4 + 3e-9 * D**2 + kept * rows / 2)
 
 
 def ordered(split: Split, order: str) -> tuple[Split, int]:

@@ -116,7 +116,7 @@ def _error_task(config: Config, data: Fold, system: str, path: str) -> Task:
     points = config.points if data.fold == 0 else 0
     arguments = _arguments(config, data) | {"system": system, "path": path, "points": points}
     walkers, rows = [system] if path == "own" else [system, WHOLE], _rows(config, data)
-    kept = 5e-9 * config.n_components * rows / 2 * walkers.count(WHOLE)
+    kept = 2.5e-9 * config.n_components * rows / 2 * walkers.count(WHOLE)
     guess = 0.2 + rows * (4e-4 * len(walkers) + kept)
     return Task(Cell(NAME, data.dataset, system, PATHS[path], config.slots, data.fold), errors, arguments, guess)
 

@@ -36,11 +36,6 @@ class Stream(NamedTuple):
     step: str
     fold: int
 
-    @property
-    def title(self) -> str:
-        """For a sentence."""
-        return f"{self.dataset}, {self.order}, η {self.step}"
-
 
 @dataclass(frozen=True)
 class Run:
