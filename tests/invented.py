@@ -142,12 +142,12 @@ def regret_cell(dataset, system, order, eta, power, factor=1.0, error=0.1, bound
     """One run whose regret is ``factor`` t^power; Lemma 2 is ``bound`` times that before the step, and the theorem."""
     key = {"dataset": dataset, "system": system, "axis": ORDERS[order], "value": eta, "fold": fold}
     rows = np.unique(np.geomspace(10, last, 40).astype(int))
-    curve = [{"row": int(t), "before": factor * t**power, "after": 0.9 * factor * t**power, "best": t / 9.0}
-             for t in rows]  # fmt: skip
+    curve = [{"row": int(t), "before": factor * t**power, "after": 0.9 * factor * t**power, "best": t / 9.0,
+              "near": t / 8.0} for t in rows]  # fmt: skip
     limits = ({"bound": bound * one["before"], "bound_after": bound * one["after"]} if system in BY_CLASS else {}
               for one in curve)  # fmt: skip
     whole = {"error": error, "norm": 1.0, "squared_norm": 40.0, "feature": int(order == "sorted"), "lemma": 1e4}
-    for ending in ("", "_after"):
+    for ending in ("", "_after", "_near"):
         whole |= {f"exponent{ending}": power, f"low{ending}": power - 0.05, f"high{ending}": power + 0.05}
     return [record(**key, **one, **limit) for one, limit in zip(curve, limits, strict=True)] + [record(**key, **whole)]
 

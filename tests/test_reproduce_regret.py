@@ -24,7 +24,7 @@ from pairloom.experiments.reproduce.config import read
 from pairloom.experiments.reproduce.problems import Split
 from pairloom.experiments.reproduce.regret import ORDERS, RegretCurves
 from pairloom.experiments.reproduce.variance import PATHS, QUANTILES, Variance
-from pairloom.theory import Partition
+from pairloom.theory import Partition, RegretBound
 
 EXPERIMENTS = [RegretCurves(), Variance()]
 BUDGETS = {("regret", False): 1000, ("regret", True): 15, ("variance", False): 800, ("variance", True): 10}
@@ -90,6 +90,7 @@ def test_regret_of_every_algorithm(system, order):
     assert records[-1]["row"] == ROWS
     assert 0 < records[-1]["after"] < records[-1]["before"]
     assert whole["low"] <= whole["exponent"] <= whole["high"]
+    assert all(one["best"] <= one["near"] for one in records[-1:])
     assert (whole["feature"] > 0) == (order == "sorted")
     assert ("bound" in records[0]) == ("lemma" in whole) == (system in BY_CLASS)
     if system in (FRESH, WHOLE):
@@ -103,17 +104,15 @@ def test_a_step_beyond_the_theory_has_no_theorem():
     assert "theorem" not in curve(FIFO, eta=0.5)[1]
 
 
-def test_the_reachable_weights_make_the_bound_least():
+def test_bounds_end_as_those_of_the_theory():
     split = DATA.split().first(ROWS)
-    own = regret.Pass(*regret.learner_and_rows(BUFFER.learner(WHOLE, ETA, ROWS), split.X, split.y))
-    w = regret.reachable(own, ETA)
-
-    def objective(w):
-        losses = regret.losses_at(own, w[None], "class", 5000)
-        return np.nansum(losses) + w @ w / (2 * ETA)
-
-    rng = np.random.default_rng(0)
-    assert all(objective(w) < objective(w + 0.01 * rng.normal(size=len(w))) for _ in range(5))
+    gradients = gradient_variance(BUFFER.learner(FIFO, ETA, ROWS), split.X, split.y)
+    limits = regret.bounds(ETA, 7.0, gradients)
+    lemma = RegretBound.lemma(ETA, 7.0, gradients.errors, gradients.norms)
+    theorem = RegretBound.theorem(ETA, 7.0, gradients.errors, smoothness=4.0)
+    assert limits["bound"][-1] == pytest.approx(lemma.total)
+    assert limits["bound_after"][-1] == pytest.approx(theorem.total)
+    assert regret.printed_bounds(ETA, 7.0, gradients) == pytest.approx({"lemma": lemma.total, "theorem": theorem.total})
 
 
 def test_the_end_of_a_stream_without_variance():

@@ -8,21 +8,21 @@ all of them sums up to that row:
 
 - ``row``: t,
 - ``before``, ``after``: R_t with L_t(w_{t-1}), the definition, and with L_t(w_t), the caption of the figure,
-- ``best``: the loss of w*,
+- ``best``, ``near``: the loss of w*, and of w' (below),
 - ``bound``, ``bound_after``: Lemma 2, for ``before``, and Theorem 5 as its proof has it, for ``after``.
 
 and one without ``row`` for the whole stream:
 
 - ``exponent``, ``low``, ``high``: b of R_t ~ t^b with its 95 % interval, over the last nine tenths of the rows; the
-  same with ``_after``,
+  same with ``_after``, and with ``_near`` for the regret before the step against w',
 - ``error``, ``norm``: means of e_t = ||u_t - grad L_t(w_{t-1})||^2 and of ||grad L_t(w_{t-1})||^2,
 - ``squared_norm``: ||w*||^2, and ``lemma``, ``theorem``: the bounds with it,
 - ``feature``: the column that the rows are sorted by, counted from 1.
 
 The bounds take e_t of the run for the variance. They hold for any weights in the place of w*, and ||w*||^2 is often so
-large that they say nothing of w*. So ``bound`` is that of the weights w' that make it least, the minimiser of
-sum_t L_t(w) + ||w||^2 / (2 eta): R_t <= bound(w') + sum of L_t(w') - L_t(w*). Steps of algorithms that average over
-rows of both classes are shorter than eta: they have no bounds.
+large that they say nothing of w*: no algorithm gets there in T steps. So ``bound`` is that of the weights w' that make
+it least, the minimiser of sum_t L_t(w) + ||w||^2 / (2 eta): R_t <= bound(w') + sum of L_t(w') - L_t(w*). Steps of
+algorithms that average over rows of both classes are shorter than eta: they have no bounds.
 
 The remark that without variance the regret may be of order log T has cells of its own: gradients over the whole
 history, axis "T", eta = 1 / ln T, few features, so that there are many more rows than weights. Records: ``row`` (T),
@@ -33,11 +33,10 @@ from dataclasses import dataclass, replace
 from math import log, sqrt
 
 import numpy as np
-from scipy.linalg import solve
 
 from pairloom.base.typing import Array
-from pairloom.evaluation import Regret, gradient_variance, regret
-from pairloom.evaluation.comparator import PairWeights, second_moment
+from pairloom.evaluation import GradientVariance, Regret, gradient_variance, regret
+from pairloom.evaluation.comparator import minimiser
 from pairloom.evaluation.history import MAX_ROWS
 from pairloom.evaluation.passes import Pass, learner_and_rows
 from pairloom.evaluation.regret import losses_at
@@ -49,7 +48,6 @@ from pairloom.experiments.reproduce.columns import Protocol
 from pairloom.experiments.reproduce.config import read
 from pairloom.experiments.reproduce.problems import Split, shape_of
 from pairloom.losses import Square
-from pairloom.models.learner import Learner
 from pairloom.theory import RegretBound, smoothness
 
 NAME = "regret"
@@ -134,7 +132,7 @@ def _end_task(config: Config, data: Fold, rows: int) -> Task:
 def _seconds(system: str, rows: int, D: int) -> float:
     """Of one pass that is looked at, in CPU time."""
     kept = {WHOLE: 2.5e-9 * D, FRESH: 3e-8}.get(system, 0.0)
-    return 0.1 + rows * (3.5e-4 + 3e-9 * D**2 + kept * rows / 2)
+    return 0.05 + rows * (3.5e-4 + 3e-9 * D**2 + kept * rows / 2)
 
 
 def ordered(split: Split, order: str) -> tuple[Split, int]:
@@ -153,56 +151,50 @@ def curve(
     learner = buffer.learner(system, eta, rows)
     found = regret(learner, split.X, split.y)
     gradients = gradient_variance(learner, split.X, split.y)
-    columns: dict[str, Array] = {"before": found.total, "after": found.total_after, "best": np.cumsum(found.best)}
+    own = Pass(*learner_and_rows(learner, split.X, split.y))
+    near = minimiser(own, 0, "class", penalty=1 / eta).w
+    reached = replace(found, best=losses_at(own, near[None], "class", MAX_ROWS)[found.rows - 1])
+    columns: dict[str, Array] = {
+        "before": found.total, "after": found.total_after, "best": np.cumsum(found.best),
+        "near": np.cumsum(reached.best),
+    }  # fmt: skip
     whole: Record = {
-        **exponents(found), "error": gradients.mean(), "norm": float(gradients.norms.mean()),
-        "squared_norm": float(np.square(found.comparator).sum()), "feature": feature,
+        **exponent(found), **exponent(found, "_after"), **exponent(reached, "_near"), "error": gradients.mean(),
+        "norm": float(gradients.norms.mean()), "squared_norm": float(np.square(found.comparator).sum()),
+        "feature": feature,
     }  # fmt: skip
     if system in BY_CLASS:
-        columns |= bounds(learner, split, found, gradients.errors, gradients.norms)
-        whole |= printed_bounds(eta, whole["squared_norm"], gradients.errors, gradients.norms)
+        more = columns["near"] - columns["best"]
+        limits = bounds(eta, float(near @ near), gradients)
+        columns |= {name: limit + more for name, limit in limits.items()}
+        whole |= printed_bounds(eta, whole["squared_norm"], gradients)
     at = np.searchsorted(found.rows, rows_between(FIRST_ROW, int(found.rows[-1]), points))
     curves = [{"row": int(found.rows[i]), **{name: float(one[i]) for name, one in columns.items()}}
               for i in np.unique(at)]  # fmt: skip
     return [brief(one) for one in (*curves, whole)]
 
 
-def exponents(found: Regret) -> Record:
-    """Of both definitions, with intervals."""
-    made: Record = {}
-    for after, ending in ((False, ""), (True, "_after")):
-        value, low, high = found.exponent(after=after)
-        made |= {f"exponent{ending}": value, f"low{ending}": low, f"high{ending}": high}
-    return made
+def exponent(found: Regret, ending: str = "") -> Record:
+    """b of R_t ~ t^b with its interval, by columns."""
+    values = found.exponent(after=ending == "_after")
+    return {f"{name}{ending}": value for name, value in zip(("exponent", "low", "high"), values, strict=True)}
 
 
-def bounds(learner: Learner, split: Split, found: Regret, errors: Array, norms: Array) -> dict[str, Array]:
-    """Of R_t at every row, by the weights that make them least at the last one."""
-    own = Pass(*learner_and_rows(learner, split.X, split.y))
-    eta = learner.step.eta
-    near = reachable(own, eta)
-    more = np.cumsum(losses_at(own, near[None], "class", MAX_ROWS)[found.rows - 1] - found.best)
-    way = float(near @ near) / (2.0 * eta)
+def bounds(eta: float, squared_norm: float, gradients: GradientVariance) -> dict[str, Array]:
+    """Lemma 2 and Theorem 5 for the regret against any weights of this norm, up to every row."""
+    way = squared_norm / (2.0 * eta)
     return {
-        "bound": way + 0.5 * eta * np.cumsum(errors + norms) + more,
-        "bound_after": way + eta * np.cumsum(errors) + more,
+        "bound": way + 0.5 * eta * np.cumsum(gradients.errors + gradients.norms),
+        "bound_after": way + eta * np.cumsum(gradients.errors),
     }
 
 
-def reachable(own: Pass, eta: float) -> Array:
-    """The minimiser of sum_t L_t(w) + ||w||^2 / (2 eta), L_t of the square loss."""
-    weights = PairWeights.of(own.batch.y == own.learner.pairs.targets[0], "class")
-    G, h = second_moment(own, weights)
-    G.flat[:: len(G) + 1] += 1.0 / (2.0 * eta * weights.n_rows)
-    return np.asarray(solve(G, h, assume_a="pos"))
-
-
-def printed_bounds(eta: float, squared_norm: float, errors: Array, norms: Array) -> Record:
-    """Of R_T, by w* itself."""
-    made = {"lemma": RegretBound.lemma(eta, squared_norm, errors, norms).total}
+def printed_bounds(eta: float, squared_norm: float, gradients: GradientVariance) -> Record:
+    """Of R_T, by w* itself; the theorem's where the step is short enough for it."""
     M = smoothness(Square())
+    made = {"lemma": RegretBound.lemma(eta, squared_norm, gradients.errors, gradients.norms).total}
     if eta <= 1 / M:
-        made["theorem"] = RegretBound.theorem(eta, squared_norm, errors, M).total
+        made["theorem"] = RegretBound.theorem(eta, squared_norm, gradients.errors, M).total
     return made
 
 

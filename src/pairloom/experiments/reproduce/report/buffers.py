@@ -51,7 +51,7 @@ class Run:
         return float(last[column]) if known(last, column) else nan
 
     def interval(self, ending: str = "") -> tuple[float, float, float] | None:
-        """The exponent of the regret and the ends of its interval; ``ending``: "_after" for the loss after the step."""
+        """The exponent of the regret and the ends of its interval; ``ending``: of the columns, "_after" or "_near"."""
         names = [f"{name}{ending}" for name in ("exponent", "low", "high")]
         if not all(known(self.whole, name) for name in names):
             return None

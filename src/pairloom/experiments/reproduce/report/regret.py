@@ -34,7 +34,8 @@ def regret_section(results: Results) -> Markup:
                 "η = 1/√T."),
     ]  # fmt: skip
     parts = [figure for figure in figures if figure is not None]
-    return section("regret", TITLE, *parts, _exponents(constant or found), _all_runs(found), _ends(results))
+    tables = [_exponents(constant or found, ending, *told) for ending, told in _COMPARATORS.items()]
+    return section("regret", TITLE, *parts, *tables, _all_runs(found), _ends(results))
 
 
 def _figure(name: str, found: Runs, column: str, what: str) -> Markup | None:
@@ -80,17 +81,28 @@ def _sorted_by(found: Runs) -> str:
     return f"sorted by column {min(named)}" if named else "sorted"
 
 
-def _exponents(found: Runs) -> Markup:
+_COMPARATORS = {
+    "": (
+        "Exponents of the regret",
+        "b of R_t ~ t^b over the last nine tenths of the rows, by the definition (w before the step), constant step; "
+        "in brackets 95 % intervals of a block bootstrap. Below 1 the regret is sublinear there. Each stream is one "
+        "order of the rows.",
+    ),
+    "_near": (
+        "Exponents of the regret against weights within reach",
+        "The same against w', which makes Σ L_t(w) + ‖w‖²/(2η) least, in the place of w⋆, whose norm is often so large "
+        "that no algorithm comes near it in these rows. No exponent where R_t is not positive.",
+    ),
+}
+"""By the ending of columns: caption and note of a table of exponents."""
+
+
+def _exponents(found: Runs, ending: str, caption: str, told: str) -> Markup:
     systems = in_order(system for runs in found.values() for system in runs)
     keys = sorted(found, key=lambda stream: stream.order)
     columns = [Column("algorithm"), *(Column(stream.dataset, stream.order) for stream in keys)]
-    rows = [[Entry(system), *(_exponent(found[stream].get(system)) for stream in keys)] for system in systems]
-    after = note(
-        "b of R_t ~ t^b over the last nine tenths of the rows, by the definition (w before the step), constant step; "
-        "in brackets 95 % intervals of a block bootstrap. Below 1 the regret is sublinear there. Each stream is one "
-        "order of the rows."
-    )
-    return table(columns, rows, "Exponents of the regret", "every", after)
+    rows = [[Entry(system), *(_exponent(found[stream].get(system), ending) for stream in keys)] for system in systems]
+    return table(columns, rows, caption, "every", note(told))
 
 
 def _exponent(run: Run | None, ending: str = "") -> Entry:
