@@ -6,7 +6,7 @@ from pairloom.experiments.reproduce.buffers import FIFO
 from pairloom.experiments.reproduce.fits import slope
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.buffers import CONSTANT, ROOT, Run, Stream, horizons, in_order, streams
-from pairloom.experiments.reproduce.report.html import Markup, details, missing, note, section
+from pairloom.experiments.reproduce.report.html import Markup, details, maths, missing, note, section
 from pairloom.experiments.reproduce.report.tables import Column, Entry, table
 from pairloom.experiments.reproduce.report.wording import count, interval, number
 from pairloom.experiments.reproduce.results import Results
@@ -84,14 +84,14 @@ def _sorted_by(found: Runs) -> str:
 _COMPARATORS = {
     "": (
         "Exponents of the regret",
-        "b of R_t ~ t^b over the last nine tenths of the rows, by the definition (w before the step), constant step; "
-        "in brackets 95 % intervals of a block bootstrap. Below 1 the regret is sublinear there. Each stream is one "
-        "order of the rows.",
+        "b of R_{t} ~ t^{b} over the last nine tenths of the rows, by the definition (w before the step), constant "
+        "step; in brackets 95 % intervals of a block bootstrap. Below 1 the regret is sublinear there. Each stream is "
+        "one order of the rows.",
     ),
     "_near": (
         "Exponents of the regret against weights within reach",
-        "The same against w', which makes Σ L_t(w) + ‖w‖²/(2η) least, in the place of w⋆, whose norm is often so large "
-        "that no algorithm comes near it in these rows. No exponent where R_t is not positive.",
+        "The same against w', which makes Σ L_{t}(w) + ‖w‖²/(2η) least, in the place of w⋆, whose norm is often so "
+        "large that no algorithm comes near it in these rows. No exponent where R_{t} is not positive.",
     ),
 }
 """By the ending of columns: caption and note of a table of exponents."""
@@ -102,7 +102,7 @@ def _exponents(found: Runs, ending: str, caption: str, told: str) -> Markup:
     keys = sorted(found, key=lambda stream: stream.order)
     columns = [Column("algorithm"), *(Column(stream.dataset, stream.order) for stream in keys)]
     rows = [[Entry(system), *(_exponent(found[stream].get(system), ending) for stream in keys)] for system in systems]
-    return table(columns, rows, caption, "every", note(told))
+    return table(columns, rows, caption, "every", note(maths(told)))
 
 
 def _exponent(run: Run | None, ending: str = "") -> Entry:
@@ -111,7 +111,7 @@ def _exponent(run: Run | None, ending: str = "") -> Entry:
 
 
 def _all_runs(found: Runs) -> Markup:
-    titles = ("set", "order", "step", "algorithm", "R_T", "exponent", "R_T after", "exponent after", "loss of w⋆",
+    titles = ("set", "order", "step", "algorithm", "R_{T}", "exponent", "R_{T} after", "exponent after", "loss of w⋆",
               "Lemma 2", "Theorem 5", "Lemma 2, w⋆", "error of gradient")  # fmt: skip
     rows = [
         [Entry(stream.dataset), Entry(stream.order), Entry(f"{run.eta:.3g}", run.eta), Entry(system),
@@ -120,15 +120,15 @@ def _all_runs(found: Runs) -> Markup:
          _number(run.whole.get("lemma")), _number(run.whole.get("error"))]
         for stream, runs in found.items() for system, run in runs.items()
     ]  # fmt: skip
-    after = note(
-        "R_T: at the last row, before the step, and after it. Lemma 2 bounds the one, Theorem 5 the other; both by the "
-        "weights w' that make them least: bound(w') + Σ L_t(w') − L_t(w⋆). The last but one is Lemma 2 with w⋆ itself. "
-        "Algorithms with one buffer for both classes take shorter steps, and have no bounds. The error is the mean of "
-        "e_t along the algorithm's own path."
+    after = maths(
+        "R_{T}: at the last row, before the step, and after it. Lemma 2 bounds the one, Theorem 5 the other; both by "
+        "the weights w' that make them least: bound(w') + Σ L_{t}(w') − L_{t}(w⋆). The last but one is Lemma 2 with w⋆ "
+        "itself. Algorithms with one buffer for both classes take shorter steps, and have no bounds. The error is the "
+        "mean of e_{t} along the algorithm's own path."
     )
     return details(
         f"All {len(rows)} runs",
-        table([Column(title) for title in titles], rows, "Regret and bounds of every run", "every", after),
+        table([Column(maths(one)) for one in titles], rows, "Regret and bounds of every run", "every", note(after)),
     )
 
 
@@ -146,11 +146,11 @@ def _ends(results: Results) -> Markup | None:
         [Entry(name), *(_number(ends[T]["before"] if T in ends else None) for T in lengths), _growth(ends)]
         for name, ends in found.items()
     ]
-    after = note(
-        "R_T of whole streams by the definition, gradients over the whole history, so without variance, and the step "
+    after = maths(
+        "R_{T} of whole streams by the definition, gradients over the whole history, so without variance, and the step "
         "η = 1/ln T of the remark, in a space of few features. Of order log T, the exponent would be near 0."
     )
-    return table(columns, rows, "Regret without variance, against the length of the stream", "every", after)
+    return table(columns, rows, "Regret without variance, against the length of the stream", "every", note(after))
 
 
 def _growth(ends: dict[int, dict[str, float]]) -> Entry:
