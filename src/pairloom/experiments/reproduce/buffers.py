@@ -18,6 +18,7 @@ from pairloom.losses import Square
 from pairloom.memory import Latest, Memory, Reservoir, RSx, Strata, WholeHistory
 from pairloom.memory.base import Example, MemoryState
 from pairloom.memory.history import HistoryState
+from pairloom.memory.strata import Representative
 from pairloom.models.learner import Learner
 from pairloom.steps import L2, Constant
 
@@ -47,8 +48,8 @@ class FreshDraws(WholeHistory):
                 np.add.at(slots.mass, members[(draws * len(members)).astype(int)], 1.0)
 
 
-def _strata(representative: str) -> Callable[[int, int], Memory]:
-    return lambda slots, rows: Strata(max_strata=slots, representative=representative)  # type: ignore[arg-type]
+def _strata(representative: Representative) -> Callable[[int, int], Memory]:
+    return lambda slots, rows: Strata(max_strata=slots, representative=representative)
 
 
 FIFO, RESERVOIR, CENTROID = "FPOGD, FIFO", "FPOGD, reservoir", "FPOGD, centroid"
