@@ -16,7 +16,7 @@ from tests.invented import regret_cell, variance_cell
 BY_ID = {claim.id: claim for claim in CLAIMS}
 SETS = ("usps", "a9a")
 OF_REGRET = ("sublinear", "sublinear-buffer", "control", "regret-figures", "variance-and-regret", "coupling",
-             "robustness", "improved-bound")  # fmt: skip
+             "robustness", "improved-bound", "lemma-2", "independence")  # fmt: skip
 
 
 def finding(folder, claim, experiment, records):
@@ -95,8 +95,11 @@ def test_bounds_are_judged_at_every_row(tmp_path):
     assert finding(tmp_path, "independence", "regret", runs()).verdict is Verdict.IN_PART
     broken = runs(**{FRESH: {"bound": 0.5}})
     found = finding(tmp_path, "lemma-2", "regret", broken)
-    assert "8 of fresh uniform draws" in found.measured
+    assert "in 8 of 8 runs with draws made anew" in found.measured
     assert found.verdict is Verdict.FAILS
+    coupled = finding(tmp_path, "lemma-2", "regret", runs(**{OAM_TYPE: {"bound": 0.5}}))
+    assert "in 8 of 40 runs (8 of OAM-type reservoir)" in coupled.measured
+    assert coupled.verdict is Verdict.HOLDS
     assert finding(tmp_path, "independence", "regret", broken).verdict is Verdict.FAILS
     assert "in 8 of 56 runs" in finding(tmp_path, "theorem-5", "regret", broken).measured
 

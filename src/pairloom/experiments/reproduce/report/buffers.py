@@ -50,6 +50,11 @@ class Run:
         last = self.curve[-1] if self.curve else {}
         return float(last[column]) if known(last, column) else nan
 
+    @property
+    def within_reach(self) -> float:
+        """The regret at the last row, before the step, against w' in the place of w*; NaN if it is not known."""
+        return self.final("before") + self.final("best") - self.final("near")
+
     def interval(self, ending: str = "") -> tuple[float, float, float] | None:
         """The exponent of the regret and the ends of its interval; ``ending``: of the columns, "_after" or "_near"."""
         names = [f"{name}{ending}" for name in ("exponent", "low", "high")]

@@ -145,6 +145,8 @@ def coupling(results: Results) -> Finding:
         return too_short(results, "regret")
     ratios = {stream: runs[OAM_TYPE].final("before") / runs[FRESH].final("before") for stream, runs in found.items()}
     near = [stream for stream, ratio in ratios.items() if abs(ratio - 1) <= 0.1]
+    reach = [runs[OAM_TYPE].within_reach / runs[FRESH].within_reach
+             for runs in found.values() if runs[FRESH].within_reach > 0]  # fmt: skip
     single = [runs["Yang, opposite"].final("before") / runs[FRESH].final("before")
               for runs in found.values() if "Yang, opposite" in runs]  # fmt: skip
     text = (
@@ -152,6 +154,8 @@ def coupling(results: Results) -> Finding:
         f"of the former is {min(ratios.values()):.2f} to {max(ratios.values()):.2f} times that of the latter, within a "
         f"tenth on {len(near)} of {len(found)} streams."
     )
+    if reach:
+        text += f" Against weights within reach, in the place of w⋆, it is {min(reach):.2f} to {max(reach):.2f} times."
     if single:
         text += (
             f" One slot for each class, the newest example, fewer than log T, has {min(single):.2f} to "
