@@ -9,7 +9,8 @@ from pairloom import RSx, Stream, WholeHistory
 from pairloom.losses import LOSSES
 from pairloom.systems import OLP
 from tests.conftest import make_stream
-from tests.test_memories import contents, fits, weights_of
+from tests.test_memories import weights_of
+from tests.test_memory_laws import contents, fits
 
 
 def iterates(learner, X, y, weight):
