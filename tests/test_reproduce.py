@@ -180,6 +180,14 @@ def test_results_come_back_as_they_were(tmp_path):
     assert not Results(tmp_path).has(replace(task, arguments={"start": 2.0}))
 
 
+def test_a_folder_with_other_files_is_refused(data_folder, tmp_path):
+    (tmp_path / "features.csv").write_text("a,b\n1,2\n")
+    done = CliRunner().invoke(app, ["reproduce", "features", "--quick", "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "not a record of pairloom reproduce" in " ".join(done.stderr.replace("│", " ").split())
+    assert (tmp_path / "features.csv").read_text() == "a,b\n1,2\n"
+
+
 def test_every_experiment_can_be_asked_for():
     assert {one.value for one in Experiments} == {*EXPERIMENTS, "all"}
 

@@ -135,6 +135,7 @@ def reproduce(
 
     from pairloom.data import DATASETS
     from pairloom.experiments.reproduce.command import run
+    from pairloom.experiments.reproduce.results import NotResultsError
 
     chosen = None if datasets is None else tuple(name.strip() for name in datasets.split(","))
     unknown = [name for name in chosen or () if name not in DATASETS]
@@ -144,6 +145,8 @@ def reproduce(
         )
     try:
         done = run(experiment.value, quick, chosen, out, jobs or cpu_count())
+    except NotResultsError as error:
+        raise typer.BadParameter(str(error), param_hint="--out") from error
     except KeyboardInterrupt:
         typer.echo(f"Stopped. What is done is in {out}: the same command goes on from there.", err=True)
         raise typer.Exit(130) from None

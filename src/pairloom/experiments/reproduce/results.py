@@ -18,6 +18,10 @@ TEXTS = frozenset({"dataset", "system", "axis", "settings", "note", "config", "r
 """Columns of text, even if it looks like a number."""
 
 
+class NotResultsError(ValueError):
+    """A file of the folder was not written by this package."""
+
+
 class Results:
     """The records of a folder. Each change rewrites a file in one step: a run that is killed loses no finished cell.
 
@@ -63,7 +67,10 @@ class Results:
     def _cells(self, experiment: str) -> dict[Cell, list[Record]]:
         if experiment not in self._known:
             found: dict[Cell, list[Record]] = {}
-            for line in self._lines(experiment):
+            for number, line in enumerate(self._lines(experiment), start=1):
+                if "value" not in line or "fold" not in line or "config" not in line:
+                    where = f"{self._path(experiment)}, record {number}"
+                    raise NotResultsError(f"{where}: not a record of pairloom reproduce; choose another folder")
                 texts = {name: line.get(name, "") for name in ("dataset", "system", "axis")}
                 cell = Cell(experiment, **texts, value=float(line["value"]), fold=line["fold"])
                 found.setdefault(cell, []).append(line)

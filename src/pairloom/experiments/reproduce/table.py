@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from time import process_time
+from typing import Any
 
 from sklearn.metrics import roc_auc_score
 
@@ -58,10 +59,10 @@ def note(dataset: str) -> str:
     return "" if source == dataset else f"stand-in: {source}"
 
 
-def warm_up(model: object, rows: Split) -> None:
+def warm_up(model: Any, rows: Split) -> None:
     """Load what learning and scoring need."""
     few = rows.first(WARM_ROWS, 10)
-    scores(model.fit(few.X, few.y), few.X_test)  # type: ignore[attr-defined]
+    scores(model.fit(few.X, few.y), few.X_test)
 
 
 @dataclass(frozen=True)
