@@ -20,6 +20,7 @@ from pairloom import (
 )
 from pairloom.base.tree import NODES, same
 from pairloom.estimators import FeatureTransformer
+from pairloom.experiments.reproduce.buffers import FreshDraws
 from pairloom.features import FeatureMap
 from pairloom.memory import Memory
 from pairloom.models.base import Model
@@ -208,6 +209,7 @@ def test_every_node_has_a_layout_and_every_part_a_kind():
         if issubclass(kind, (FeatureMap, Memory, Rule, Model)) and kind.__name__ not in by_themselves
     ]  # fmt: skip
     assert set(keeping) == set(KINDS)
+    assert FreshDraws not in keeping, "what only an experiment needs has no place in files"
 
 
 def test_import_stays_light():

@@ -37,10 +37,11 @@ MOST_DEPTH = 24
 
 @cache
 def own_parts() -> dict[str, type]:
-    """The parts, models and estimators of this package, by name."""
+    """The parts, models and estimators of this package, by name, without those of its experiments."""
     found: dict[str, type] = {}
     for kind in _below(BASES):
-        own = kind.__module__.startswith("pairloom.") and not isabstract(kind)
+        module = kind.__module__
+        own = module.startswith("pairloom.") and not module.startswith("pairloom.experiments.") and not isabstract(kind)
         if own and found.setdefault(kind.__name__, kind) is not kind:
             raise TypeError(f"there are two parts with the name {kind.__name__}")
     return found
