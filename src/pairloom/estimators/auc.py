@@ -10,8 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap
 from pairloom.features.kernels import Gamma
@@ -49,7 +51,7 @@ class AUCClassifier(PairwiseClassifier):
     n_components : the most landmarks of a kernel space; None: the portfolio and the budget tell.
     max_strata : strata per class of the learners that have some; None: the portfolio tells.
     verbose : 1 tells on stderr what the race does while it learns, as does the logger "pairloom.race".
-    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
 
     Attributes
     ----------
@@ -97,8 +99,10 @@ class AUCClassifier(PairwiseClassifier):
         verbose: int = 0,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.budget = budget
         self.portfolio = portfolio
@@ -111,8 +115,10 @@ class AUCClassifier(PairwiseClassifier):
         self.verbose = verbose
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:

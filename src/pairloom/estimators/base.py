@@ -14,6 +14,7 @@ from pairloom.base.checks import check_choice
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.base.validation import as_rows, check_finite, checked_rows, named_row, row_of
+from pairloom.columns import ColumnsLike
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
@@ -41,7 +42,11 @@ class StreamEstimator(BaseEstimator, ABC):
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}}
     """Parameters of the published forms of a system, by what is added to its name; each is tested and tabulated."""
 
+    added: ClassVar[dict[str, Any]] = {"columns": None}
+    """Parameters that older files do not have, and what they stand for there."""
+
     dtype: Dtype
+    columns: ColumnsLike
     random_state: Any
     stream_: Stream
     _labels: Any = None

@@ -17,6 +17,7 @@ from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_weight, refuse_masked
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_labels import Labels, check_no_gaps, declared_classes, learn_labels
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.metrics.area import Area, mean_area
 from pairloom.models.base import Model
 from pairloom.pairs import query_code, query_codes
@@ -40,7 +41,10 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
     its sign. More than two classes: one column for each class against the rest, probabilities normalised.
     """
 
+    added: ClassVar[dict[str, Any]] = {"columns": None, "class_weight": None}
+
     pos_label: Any
+    class_weight: ClassWeight
     _declared: Array | None = None
     _calibration: ClassVar[Calibration] = Calibration()
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from pairloom.base.checks import check_choice
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines.base import EngineName
 from pairloom.estimators.real import Gamma, PairwiseEstimator, RandomState
 from pairloom.features import FeatureMap
@@ -44,6 +45,7 @@ class PairwiseRanker(PairwiseEstimator):
     random_state : seed of all randomness.
     engine : "auto", "fused" or "reference".
     features : any feature map, in place of the one that kernel, gamma, n_components and scale describe.
+    columns : kinds of columns of data frames and mappings, as in :class:`~pairloom.systems.FPOGD`.
 
     Attributes
     ----------
@@ -88,6 +90,7 @@ class PairwiseRanker(PairwiseEstimator):
         random_state: RandomState = None,
         engine: EngineName = "auto",
         features: FeatureMap | None = None,
+        columns: ColumnsLike = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -103,6 +106,7 @@ class PairwiseRanker(PairwiseEstimator):
         self.random_state = random_state
         self.engine = engine
         self.features = features
+        self.columns = columns
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
         """Share of the pairs with different labels, inside a query if there are ``groups``, that are ranked rightly.

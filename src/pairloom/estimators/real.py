@@ -2,7 +2,7 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -53,8 +53,7 @@ class PairwiseEstimator(StreamEstimator):
     features: FeatureMap | None
 
     largest_label: ClassVar[float] = np.inf
-    added: ClassVar[Mapping[str, Any]] = {"schedule": "constant"}
-    """Parameters that files of the first version do not have, and what they were."""
+    added: ClassVar[dict[str, Any]] = {"schedule": "constant", "columns": None}
 
     @abstractmethod
     def _pairs_and_loss(self) -> tuple[Pairs, Loss]:

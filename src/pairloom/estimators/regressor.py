@@ -4,6 +4,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines.base import EngineName
 from pairloom.estimators.real import Gamma, PairwiseEstimator, RandomState
 from pairloom.features import FeatureMap
@@ -44,6 +45,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
     random_state : seed of all randomness.
     engine : "auto", "fused" or "reference".
     features : any feature map, in place of the one that kernel, gamma, n_components and scale describe.
+    columns : kinds of columns of data frames and mappings, as in :class:`~pairloom.systems.FPOGD`.
 
     Attributes
     ----------
@@ -87,6 +89,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
         random_state: RandomState = None,
         engine: EngineName = "auto",
         features: FeatureMap | None = None,
+        columns: ColumnsLike = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -101,6 +104,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
         self.random_state = random_state
         self.engine = engine
         self.features = features
+        self.columns = columns
 
     @property
     def intercept_(self) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import pairloom.systems  # noqa: F401  so that all models, rules and parts are defined
+from pairloom.columns import Columns
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.features import FeatureMap, Kernel, Linear
@@ -28,7 +29,7 @@ from pairloom.stream.calibration import Calibration
 
 BASES = (
     FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Exact, Descent,
-    Steps, RecentScores, ArrivalScores, Calibration, StreamEstimator, FeatureTransformer, Stream,
+    Steps, Columns, RecentScores, ArrivalScores, Calibration, StreamEstimator, FeatureTransformer, Stream,
 )  # fmt: skip
 """What a file may name: these classes and those of the package that extend them."""
 
@@ -74,6 +75,8 @@ def encode(value: Any, where: str) -> Any:
         return [encode(item, where) for item in value]
     if isinstance(value, tuple):
         return {"tuple": [encode(item, where) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[encode(key, where), encode(item, where)] for key, item in value.items()]}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
         return {"array": encode(value.tolist(), where), "dtype": value.dtype.newbyteorder("<").str}
     if isinstance(value, (np.random.Generator, np.random.RandomState)):
@@ -110,6 +113,8 @@ def decode(data: Any, known: Mapping[str, type], room: int, depth: int = 0) -> A
         return build(data["part"], made, known, room)
     if data.keys() == {"tuple"} and isinstance(data["tuple"], list):
         return tuple(decode(item, known, room, depth + 1) for item in data["tuple"])
+    if data.keys() == {"dict"} and isinstance(data["dict"], list):
+        return dict(decode(data["dict"], known, room, depth + 1))
     if data.keys() == {"float"} and data["float"] in ("inf", "-inf", "nan"):
         return float(data["float"])
     dtype = data.get("dtype")

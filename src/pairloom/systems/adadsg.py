@@ -12,11 +12,13 @@ from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.clock import NEVER
 from pairloom.base.csr import Rows, is_sparse
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines.base import Engine, EngineName
 from pairloom.engines.fused import BLOCK_BYTES
 from pairloom.engines.sparse_kernels import SIGMA
 from pairloom.engines.state import State
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.growing import refuse_growing
@@ -60,7 +62,7 @@ class AdaDSG(PairwiseClassifier):
     passes : steps of a stage, in units of its larger class.
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
 
     It needs all rows at once: there is ``fit`` alone. Log-odds are fitted to scores of the rows that were learned.
 
@@ -98,8 +100,10 @@ class AdaDSG(PairwiseClassifier):
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.loss = loss
         self.eta = eta
@@ -113,8 +117,10 @@ class AdaDSG(PairwiseClassifier):
         self.scale = scale
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:

@@ -5,8 +5,10 @@ from typing import Any, cast
 import numpy as np
 
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
@@ -34,8 +36,8 @@ class ExactAUC(PairwiseClassifier):
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     max_bytes : refuse feature spaces whose moments need more.
-    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`; moments are float64 always, and the
-        "reference" engine takes rows in one by one.
+    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`; moments are
+        float64 always, and the "reference" engine takes rows in one by one.
 
     Cost
     ----
@@ -67,8 +69,10 @@ class ExactAUC(PairwiseClassifier):
         max_bytes: int = 2**30,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.alpha = alpha
         self.features = features
@@ -76,8 +80,10 @@ class ExactAUC(PairwiseClassifier):
         self.max_bytes = max_bytes
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:

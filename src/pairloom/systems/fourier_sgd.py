@@ -10,12 +10,14 @@ from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
 from pairloom.engines.base import EngineName
 from pairloom.engines.fused import SKIP, apply_step, safe_length
 from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, square_of, step_rows
 from pairloom.engines.state import LOSS, STEPS, LazyModel, State
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.choice import KernelName
@@ -48,7 +50,8 @@ class FourierSGD(PairwiseClassifier):
     loss : "logistic", "square", "hinge" or "squared_hinge", of the example's or of the pair's margin.
     kernel, gamma, n_components : as in :class:`~pairloom.systems.FPOGD`.
     eta, schedule, alpha, average : step, its schedule, L2 penalty, and the iterate that scores.
-    scale, dtype, pos_label, random_state, engine, features : as in :class:`~pairloom.systems.FPOGD`.
+    scale, dtype, pos_label, class_weight, random_state, engine, features, columns : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     In a kernel space a reservoir is a trap: see :class:`~pairloom.Reservoir`.
 
@@ -90,9 +93,11 @@ class FourierSGD(PairwiseClassifier):
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         features: FeatureMap | None = None,
+        columns: ColumnsLike = None,
     ) -> None:
         self.pairs = pairs
         self.size = size
@@ -107,9 +112,11 @@ class FourierSGD(PairwiseClassifier):
         self.scale = scale
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
         self.features = features
+        self.columns = columns
 
     @property
     def card(self) -> Card:

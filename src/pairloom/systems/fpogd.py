@@ -10,8 +10,10 @@ from sklearn.base import clone
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.randomness import fresh_seed, seed_of
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.choice import KernelName
@@ -64,9 +66,13 @@ class FPOGD(PairwiseClassifier):
     horizon : expected length of the stream, for ``n_components="auto"``.
     dtype : "float32" or "float64".
     pos_label : the positive class, for which ``score_one`` and ``score_many`` speak; by default ``classes_[1]``.
+    class_weight : weights of the classes, by label, that multiply those of rows; or "balanced", n / (classes x n_class)
+        of the rows so far, the present one included.
     random_state : seed of all randomness.
     engine : "auto", "fused" or "reference".
     features : any feature map, in place of the one that kernel, gamma, n_components and scale describe.
+    columns : for data frames and mappings: kinds of columns by name, such as {"device": "category"}, or a
+        :class:`~pairloom.columns.Columns`; None: as their types say.
 
     Attributes
     ----------
@@ -120,9 +126,11 @@ class FPOGD(PairwiseClassifier):
         horizon: int | None = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         features: FeatureMap | None = None,
+        columns: ColumnsLike = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -144,9 +152,11 @@ class FPOGD(PairwiseClassifier):
         self.horizon = horizon
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
         self.features = features
+        self.columns = columns
 
     @property
     def card(self) -> Card:

@@ -9,10 +9,12 @@ from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count, check_flag, check_number
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
 from pairloom.engines.base import EngineName
 from pairloom.engines.state import LOSS, PAIRS, STEPS, State
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
 from pairloom.features.choice import KernelName
@@ -58,7 +60,7 @@ class KOIL(KernelClassifier):
     kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
     gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
 
     A weight scales the step, and counts as so many rows in N. More than two classes: one model for each against the
     rest, with buffers of its own.
@@ -110,8 +112,10 @@ class KOIL(KernelClassifier):
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.policy = policy
         self.plus_plus = plus_plus
@@ -126,8 +130,10 @@ class KOIL(KernelClassifier):
         self.scale = scale
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:

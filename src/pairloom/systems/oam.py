@@ -5,8 +5,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from pairloom.base.checks import check_choice, check_number
+from pairloom.columns import ColumnsLike
 from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
@@ -44,7 +46,7 @@ class OAM(PairwiseClassifier):
     average : the iterate that scores: "last" (the publication), "mean" or "poly".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -77,8 +79,10 @@ class OAM(PairwiseClassifier):
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.update = update
         self.C = C
@@ -88,8 +92,10 @@ class OAM(PairwiseClassifier):
         self.scale = scale
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:

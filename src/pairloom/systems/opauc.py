@@ -10,9 +10,11 @@ from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compiled import add_rows, compiled, dot, dots, move
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines.base import EngineName
 from pairloom.engines.state import State
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
@@ -49,7 +51,7 @@ class OPAUC(PairwiseClassifier):
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype : of the weights: "float32" or "float64"; means and covariances are float64.
-    pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+    pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -87,8 +89,10 @@ class OPAUC(PairwiseClassifier):
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.eta = eta
         self.alpha = alpha
@@ -102,8 +106,10 @@ class OPAUC(PairwiseClassifier):
         self.scale = scale
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:

@@ -9,10 +9,12 @@ from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
 from pairloom.engines.base import EngineName
 from pairloom.engines.state import LOSS, PAIRS, STEPS, State
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
 from pairloom.features.choice import KernelName
@@ -58,7 +60,7 @@ class OPERA(KernelClassifier):
     power : theta; the papers' theory asks for 1/2 < theta < 1.
     max_rows : rows that it can take; more are refused, before anything changes.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
 
     A weight scales the step, and the row's share of the sums of later rows.
 
@@ -104,8 +106,10 @@ class OPERA(KernelClassifier):
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.pairs = pairs
         self.loss = loss
@@ -117,8 +121,10 @@ class OPERA(KernelClassifier):
         self.scale = scale
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:

@@ -10,11 +10,13 @@ from pairloom.base.checks import check_count, check_number
 from pairloom.base.compiled import compiled, dot
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
 from pairloom.engines.base import EngineName
 from pairloom.engines.fused import SKIP, guard
 from pairloom.engines.state import LOSS, STEPS, State
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
 from pairloom.features.choice import KernelName
@@ -46,7 +48,7 @@ class ProjectronPP(KernelClassifier):
     kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
     gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
 
     A weight takes the place of the 1 in tau. The model speaks from the first row on, of whatever class. More than two
     classes: one model for each against the rest, with supports of its own.
@@ -85,8 +87,10 @@ class ProjectronPP(KernelClassifier):
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.theta = theta
         self.max_supports = max_supports
@@ -95,8 +99,10 @@ class ProjectronPP(KernelClassifier):
         self.scale = scale
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:

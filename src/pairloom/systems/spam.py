@@ -10,12 +10,14 @@ from pairloom.base.checks import check_choice
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
 from pairloom.engines.base import EngineName
 from pairloom.engines.fused import SKIP, apply_step, guard
 from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, scatter, square_of, step_rows
 from pairloom.engines.state import LOSS, STEPS, LazyModel, State
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap, linear_map
 from pairloom.features.scaling import Scaling
@@ -48,7 +50,7 @@ class SPAM(PairwiseClassifier):
     average : the iterate that scores: "mean" (the published code), "poly" or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, random_state, engine : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -83,8 +85,10 @@ class SPAM(PairwiseClassifier):
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.eta = eta
         self.schedule = schedule
@@ -96,8 +100,10 @@ class SPAM(PairwiseClassifier):
         self.scale = scale
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:

@@ -10,10 +10,12 @@ from pairloom.base.checks import check_count, check_number
 from pairloom.base.csr import is_sparse
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
 from pairloom.engines.base import EngineName
 from pairloom.engines.sparse import center_of
 from pairloom.engines.state import LOSS, PAIRS, STEPS, State
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.kernel_classifier import KernelClassifier
 from pairloom.features import Identity, exact_kernel
 from pairloom.features.choice import KernelName
@@ -51,7 +53,7 @@ class SparseKernelAUC(KernelClassifier):
     tol : stop when a choice lowers the objective by less than this part of it.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype : of the kept rows and of the scores; the fit is in float64.
-    pos_label, random_state : as in :class:`~pairloom.systems.FPOGD`.
+    pos_label, class_weight, random_state, columns : as in :class:`~pairloom.systems.FPOGD`.
     engine : "auto", "fused" or "reference" (every pair written out).
 
     It needs all rows at once: there is ``fit`` alone. A pair counts as the product of the weights of its rows. Log-odds
@@ -97,8 +99,10 @@ class SparseKernelAUC(KernelClassifier):
         scale: Scaling = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
+        class_weight: ClassWeight = None,
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
+        columns: ColumnsLike = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -109,8 +113,10 @@ class SparseKernelAUC(KernelClassifier):
         self.scale = scale
         self.dtype = dtype
         self.pos_label = pos_label
+        self.class_weight = class_weight
         self.random_state = random_state
         self.engine = engine
+        self.columns = columns
 
     @property
     def card(self) -> Card:
