@@ -55,10 +55,18 @@ def test_columns_in_another_order_are_an_error_that_says_so(make, kind):
             call()
 
 
+def test_a_gap_in_a_frame_of_numbers_is_the_mean_of_what_came_before(make):
+    X, y = make_stream("random", 60, 5)
+    filled = X.copy()
+    X[7, 2], filled[7, 2] = np.nan, X[:7, 2].mean()
+    by_frame, by_array = make().fit(pd.DataFrame(X, columns=NAMES), y), make().fit(filled, y)
+    np.testing.assert_allclose(by_frame.coef_, by_array.coef_, atol=1e-6 * np.abs(by_array.coef_).max())
+
+
 def test_a_bad_value_in_a_frame_is_named_by_its_column(make):
     X, y = make_stream("random", 60, 5)
-    X[7, 2] = np.nan
-    with pytest.raises(ValueError, match=r"NaN at row 7, column 2 \('c'\)"):
+    X[7, 2] = np.inf
+    with pytest.raises(ValueError, match="column 'c' holds infinity at row 7"):
         make().fit(pd.DataFrame(X, columns=NAMES), y)
 
 

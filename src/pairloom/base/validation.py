@@ -199,7 +199,7 @@ def row_of(x: Any, n_features: int | None, names: Any, dtype: str, *, nan: bool 
     """One example, a sequence or a mapping from column names, as a (1, d) array; finite but for NaN, if ``nan``."""
     x = named_row(x)
     if isinstance(x, Mapping):
-        x = _values(x, names)
+        x = values_by_name(x, names)
     row = np.asarray(x)
     if row.dtype.kind in "Mm":
         refuse_other_kinds("a row", row)
@@ -227,15 +227,19 @@ def _as_numbers(x: Any, names: Any) -> Array:
         raise ValueError(f"a row holds a number beyond all doubles: {error}") from None
 
 
-def _values(x: Mapping[Any, Any], names: Any) -> list[Any]:
+def values_by_name(x: Mapping[Any, Any], names: Any) -> list[Any]:
     """The values of a mapping in the model's order of columns."""
     if names is None:
         raise ValueError("this model learned rows without column names: pass the values in order, not a mapping")
-    if len(x) != len(names) or not all(name in x for name in names):
+    try:
+        values = [x[name] for name in names]
+    except KeyError:
+        values = []
+    if len(x) != len(names) or len(values) != len(names):
         missing = [name for name in names if name not in x]
         unknown = [name for name in x if name not in list(names)]
         raise ValueError(f"the row's columns do not match the model's: missing {missing}, unknown {unknown}")
-    return [x[name] for name in names]
+    return values
 
 
 def check_weight(sample_weight: Any, n: int) -> Array:

@@ -1,7 +1,7 @@
 """What every estimator over a learner shares: rows in, one at a time or many, and counters out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from dataclasses import field
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -11,10 +11,22 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairloom.base.checks import check_choice
-from pairloom.base.tree import node
+from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
-from pairloom.base.validation import as_rows, check_finite, checked_rows, named_row, row_of
-from pairloom.columns import ColumnsLike
+from pairloom.base.validation import as_rows, check_finite, checked_rows, row_of
+from pairloom.columns import ColumnReport, ColumnsLike
+from pairloom.columns.encoder import Encoder
+from pairloom.columns.incoming import (
+    Incoming,
+    by_place,
+    check_plain,
+    check_unpinned,
+    first_row,
+    named_columns,
+    one_row,
+)
+from pairloom.columns.kinds import columns_of
+from pairloom.columns.state import CODES, ColumnsState
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
@@ -24,19 +36,24 @@ from pairloom.stream import Arrivals, ArrivalScores, Recent, RecentScores, Strea
 
 @node
 class EstimatorState:
-    """What an estimator has learned: the names of its columns, its seed, its classes, and the state of its stream."""
+    """What an estimator has learned: the names of its columns, its seed, its classes, and the state of its stream.
+
+    ``columns``: what is known of named columns, if rows were frames or mappings.
+    """
 
     names: list[str] | None
     seed: int | None
     labels: Labels | None
     stream: StreamState
+    columns: ColumnsState | None = field(default=None, metadata=OPTIONAL)
 
 
 class StreamEstimator(BaseEstimator, ABC):
     """An estimator over a :class:`~pairloom.Stream`, ``stream_``: the one base of all of them.
 
-    Rows are a dense array, CSR or a data frame; one row is a sequence or a mapping from column names. Nothing here
-    changes the model but ``_remember_columns``.
+    Rows are a dense array, CSR or a data frame; one row is a sequence or a mapping from column names. Named columns may
+    hold numbers, categories, dates and gaps (:mod:`pairloom.columns`). Nothing here changes the model but
+    ``_remember_columns``.
     """
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}}
@@ -50,6 +67,7 @@ class StreamEstimator(BaseEstimator, ABC):
     random_state: Any
     stream_: Stream
     _labels: Any = None
+    _encoder: Encoder | None = None
 
     @abstractmethod
     def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
@@ -81,7 +99,13 @@ class StreamEstimator(BaseEstimator, ABC):
     def nbytes_(self) -> int:
         """Bytes of all arrays that the model holds."""
         check_is_fitted(self)
-        return self.stream_.nbytes
+        return self.stream_.nbytes + (0 if self._encoder is None else self._encoder.nbytes)
+
+    @property
+    def columns_(self) -> ColumnReport | None:
+        """What is known of the columns, by name; None if they have none."""
+        check_is_fitted(self)
+        return None if self._encoder is None else ColumnReport.of(self._encoder)
 
     @property
     def state_(self) -> EstimatorState:
@@ -90,8 +114,9 @@ class StreamEstimator(BaseEstimator, ABC):
         assert self.stream_.state is not None
         names = getattr(self, "feature_names_in_", None)
         return EstimatorState(
-            None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state
-        )
+            None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state,
+            None if self._encoder is None else self._encoder.state,
+        )  # fmt: skip
 
     def with_state(self, state: EstimatorState) -> Self:
         """An estimator with these parameters that has learned what another one with the same parameters had."""
@@ -99,6 +124,9 @@ class StreamEstimator(BaseEstimator, ABC):
         made.stream_ = made._stream_of(state.labels, state.seed)
         made.stream_.state = state.stream
         made.n_features_in_ = state.stream.n_features
+        if state.columns is not None:
+            made._encoder = Encoder(columns_of(self.columns), state.columns)
+            made.n_features_in_ = len(state.columns.names)
         if state.labels is not None:
             made._labels = state.labels
         if state.names is not None:
@@ -127,6 +155,11 @@ class StreamEstimator(BaseEstimator, ABC):
         return getattr(getattr(self, "features", None), "takes_nan", False) and not by_input
 
     @property
+    def _layout(self) -> int | None:
+        """How named columns become numbers: as they are for a model that takes missing values."""
+        return CODES if self._takes_nan else None
+
+    @property
     def _started(self) -> bool:
         return hasattr(self, "stream_")
 
@@ -152,21 +185,33 @@ class StreamEstimator(BaseEstimator, ABC):
         n = min(arrivals.count, recent.count)
         return arrivals.scores[:n], recent.labels[:n], recent.weights[:n]
 
-    def _row(self, x: Any) -> Array:
-        """One example as a valid (1, d) array of the model's dtype."""
-        if self._started:
-            names = getattr(self, "feature_names_in_", None)
-            return row_of(x, self.n_features_in_, names, self.stream_.model.dtype, nan=self._takes_nan)
-        check_choice("dtype", self.dtype, Dtype)
-        x = named_row(x)
-        if isinstance(x, Mapping) and not all(isinstance(name, str) for name in x):
-            raise ValueError(f"the columns of a row given as a mapping must be named by text, got {list(x)}")
-        return row_of(x, None, list(x) if isinstance(x, Mapping) else None, self.dtype, nan=self._takes_nan)
+    def _row_to_learn(self, x: Any) -> Incoming:
+        """One valid example, to be learned."""
+        if not self._started:
+            check_choice("dtype", self.dtype, Dtype)
+            named = first_row(x, self.dtype, self.columns, self._layout)
+            return named or Incoming(row_of(x, None, None, self.dtype, nan=self._takes_nan), self.dtype)
+        dtype, encoder = self.stream_.model.dtype, self._encoder
+        if encoder is not None:
+            return Incoming(encoder.read(one_row(encoder, x), dtype), dtype, encoder)
+        return Incoming(row_of(x, self.n_features_in_, None, dtype, nan=self._takes_nan), dtype)
 
-    def _rows_to_learn(self, X: Any, *, first: bool) -> Any:
-        """Valid rows, dense or CSR; unless it is the first call, with the columns that the model knows."""
+    def _row(self, x: Any) -> Array:
+        """One example to be scored, as a valid (1, d) array of the model's dtype."""
+        if self._encoder is not None:
+            return self._encoder.encode(one_row(self._encoder, x), self.stream_.model.dtype)
+        row: Array = self._row_to_learn(x).rows
+        return row
+
+    def _rows_to_learn(self, X: Any, *, first: bool) -> Incoming:
+        """Rows, dense, CSR or of named columns; unless it is the first call, with the columns that the model knows."""
         check_choice("dtype", self.dtype, Dtype)
-        dtype = self.dtype if first else self.stream_.model.dtype
+        dtype, encoder = (self.dtype, None) if first else (self.stream_.model.dtype, self._encoder)
+        table = named_columns(X, self.columns) if first or encoder is not None else None
+        if table is not None:
+            if not first:
+                validate_data(self, X, reset=False, skip_check_array=True)
+            return Incoming(table, dtype, encoder)
         if not first and self._is_plain(X):
             rows = as_rows(X, dtype)
         else:
@@ -175,13 +220,28 @@ class StreamEstimator(BaseEstimator, ABC):
             if not first:
                 validate_data(self, X, reset=False, skip_check_array=True)
         check_finite(rows, dtype, X, nan=self._takes_nan)
-        return rows
+        if first:
+            check_unpinned(self.columns)
+        elif encoder is not None and isinstance(rows, np.ndarray):
+            return Incoming(by_place(encoder, rows), dtype, encoder)
+        return Incoming(rows, dtype)
+
+    def _read(self, incoming: Incoming) -> Incoming:
+        """Rows of positive weight, with valid values."""
+        return incoming.read(self.columns, self._layout)
 
     def _rows_to_score(self, X: Any) -> Any:
-        """Valid rows with the columns that the model knows."""
+        """Valid rows with the columns that the model knows, as numbers."""
         check_is_fitted(self)
-        check = partial(validate_data, self, reset=False)
-        return checked_rows(X, self.stream_.model.dtype, check, nan=self._takes_nan)
+        encoder, dtype = self._encoder, self.stream_.model.dtype
+        table = None if encoder is None else named_columns(X, encoder.part)
+        if encoder is not None and table is not None:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return encoder.encode(table, dtype)
+        rows = checked_rows(X, dtype, partial(validate_data, self, reset=False), nan=self._takes_nan)
+        if encoder is not None:
+            check_plain(encoder)
+        return rows
 
     def _is_plain(self, X: Any) -> bool:
         """Whether rows need no more than a check for finite values.
@@ -197,9 +257,10 @@ class StreamEstimator(BaseEstimator, ABC):
             and not hasattr(self, "feature_names_in_")
         )
 
-    def _remember_columns(self, x: Any, n_features: int) -> None:
+    def _remember_columns(self, row: Incoming) -> None:
         """Take the number and the names of the columns from the first row, given alone."""
-        self.n_features_in_ = n_features
-        x = named_row(x)
-        if isinstance(x, Mapping):
-            self.feature_names_in_ = np.asarray(list(x), dtype=object)
+        self._encoder = row.encoder
+        self.n_features_in_ = row.shape[1]
+        if row.encoder is not None:
+            names = row.encoder.state.names
+            self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)

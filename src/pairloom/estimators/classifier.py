@@ -15,6 +15,7 @@ from pairloom.base.batch import Batch
 from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_weight, refuse_masked
+from pairloom.columns.incoming import Incoming
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_labels import Labels, check_no_gaps, declared_classes, learn_labels
 from pairloom.estimators.class_weight import ClassWeight
@@ -84,7 +85,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
 
         The same model as ``partial_fit``, without the cost of validating a matrix.
         """
-        row = self._row(x)
+        row = self._row_to_learn(x)
         weight = one_weight(sample_weight)
         try:
             code = self._labels.codes.get(y) if self._started else None
@@ -93,10 +94,10 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         if weight[0] == 0:
             return self
         if code is None:
-            code = self._learn_new_label(x, row, y)
+            code = self._learn_new_label(row, y)
         else:
             self.stream_.check_room(1)
-        batch = Batch(row, np.array([code]), weight, query_code(None))
+        batch = Batch(row.numbers(weight), np.array([code]), weight, query_code(None))
         self.stream_.learn(batch)
         self.stream_.warn_if_unstable(stacklevel=3)
         return self
@@ -183,27 +184,29 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool, whole: bool) -> Self:
         """Validate everything, then change the model."""
-        rows = self._rows_to_learn(X, first=first)
+        incoming = self._rows_to_learn(X, first=first)
         known = not first and classes is None and type(y) is np.ndarray and y.ndim == 1 and self._labels.covers(y)
         if not known:
             y = self._check_targets(y)
-        check_consistent_length(rows, y)
+        check_consistent_length(incoming, y)
         weight = check_weight(sample_weight, len(y))
         keep = positive_weight(weight, may_be_none=not whole)
         if keep is not None:
-            rows, y, weight = rows[keep], y[keep], weight[keep]
+            incoming, y, weight = incoming[keep], y[keep], weight[keep]
         if len(y) == 0:
             if classes is not None:
                 self._declare(classes, first=first)
             return self
         labels = self._labels if known else self._labels_after(y, classes, first=first, whole=whole)
-        stream = self._start(labels, rows.shape[1]) if first else self.stream_
-        batch = Batch(rows, labels.encode(y), weight, query_codes(None, len(y)))
-        stream.check_room(len(batch))
+        incoming = self._read(incoming)
+        stream = self._start(labels, incoming.shape[1]) if first else self.stream_
+        stream.check_room(len(y))
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
+            self._encoder = incoming.encoder
             self._forget()
         self._labels, self.stream_ = labels, stream
+        batch = Batch(incoming.numbers(weight), labels.encode(y), weight, query_codes(None, len(y)))
         if self.needs_all_rows:
             stream.start_with(batch)
         stream.learn(batch)
@@ -220,7 +223,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         check_classification_targets(y)
         return np.asarray(y)
 
-    def _learn_new_label(self, x: Any, row: Array, y: Any) -> float:
+    def _learn_new_label(self, row: Incoming, y: Any) -> float:
         """The code of the first row's label, or of one not seen before."""
         first = not self._started
         if np.ndim(y) != 0:
@@ -230,7 +233,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         stream = self._start(labels, row.shape[1]) if first else self.stream_
         stream.check_room(1)
         if first:
-            self._remember_columns(x, row.shape[1])
+            self._remember_columns(row)
             self._forget()
         self._labels, self.stream_ = labels, stream
         return float(labels.encode(target)[0])

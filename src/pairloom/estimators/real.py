@@ -80,7 +80,7 @@ class PairwiseEstimator(StreamEstimator):
 
         The same model as ``partial_fit``, without the cost of validating a matrix.
         """
-        row = self._row(x)
+        row = self._row_to_learn(x)
         label = real_label(y, self, self.largest_label)
         weight = one_weight(sample_weight)
         query = query_code(group)
@@ -89,10 +89,10 @@ class PairwiseEstimator(StreamEstimator):
         stream = self.stream_ if self._started else self._start(row.shape[1])
         stream.check_room(1)
         if not self._started:
-            self._remember_columns(x, row.shape[1])
+            self._remember_columns(row)
             seed_of(self.random_state)
             self.stream_ = stream
-        stream.learn(Batch(row, label, weight, query))
+        stream.learn(Batch(row.numbers(weight), label, weight, query))
         stream.warn_if_unstable(stacklevel=3)
         return self
 
@@ -151,20 +151,23 @@ class PairwiseEstimator(StreamEstimator):
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, groups: Any, *, first: bool, whole: bool) -> Self:
         """Validate everything, then change the model."""
-        rows = self._rows_to_learn(X, first=first)
+        incoming = self._rows_to_learn(X, first=first)
         labels = real_labels(y, self, self.largest_label)
-        check_consistent_length(rows, labels)
+        check_consistent_length(incoming, labels)
         weight, query = check_weight(sample_weight, len(labels)), query_codes(groups, len(labels))
-        positive_weight(weight, may_be_none=not whole)
-        batch = Batch(rows, labels, weight, query).weighted()
-        if len(batch) == 0:
+        keep = positive_weight(weight, may_be_none=not whole)
+        if keep is not None:
+            incoming, labels, weight, query = incoming[keep], labels[keep], weight[keep], query[keep]
+        if len(labels) == 0:
             return self
-        stream = self._start(rows.shape[1]) if first else self.stream_
-        stream.check_room(len(batch))
+        incoming = self._read(incoming)
+        stream = self._start(incoming.shape[1]) if first else self.stream_
+        stream.check_room(len(labels))
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
             seed_of(self.random_state)
-            self.stream_ = stream
+            self._encoder, self.stream_ = incoming.encoder, stream
+        batch = Batch(incoming.numbers(weight), labels, weight, query)
         stream.learn(batch)
         stream.warn_if_unstable(stacklevel=4)
         return self

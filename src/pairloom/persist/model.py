@@ -11,12 +11,14 @@ import numpy as np
 import pairloom
 from pairloom.base.tree import NODES, Flat, flatten, unflatten
 from pairloom.base.typing import Array
+from pairloom.columns.kinds import columns_of
 from pairloom.estimators.base import EstimatorState, StreamEstimator
 from pairloom.estimators.class_labels import declared_classes
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.features import RandomFourier
 from pairloom.features.choice import chosen_map
 from pairloom.persist.checks import check_labels, check_stream, numbers_in
+from pairloom.persist.columns import check_columns
 from pairloom.persist.format import ModelFileError, read_file, write_file
 from pairloom.persist.parts import decode, encode, known_parts
 from pairloom.persist.scopes import map_rule
@@ -141,9 +143,10 @@ def _learned(model: Saved) -> tuple[Any, list[str] | None]:
         declared = getattr(model, "_declared", None)
         return (None if declared is None else {"declared": declared}), None
     state = model.state_
-    if model._stream_of(state.labels, state.seed).model != model.stream_.model:
+    pinned = model._encoder is None or model._encoder.part == columns_of(model.columns)
+    if not pinned or model._stream_of(state.labels, state.seed).model != model.stream_.model:
         raise ValueError(CHANGED.format(type(model).__name__))
-    return EstimatorState(None, state.seed, state.labels, state.stream), names
+    return EstimatorState(None, state.seed, state.labels, state.stream, state.columns), names
 
 
 def _described(model: Saved) -> dict[str, Any]:
@@ -201,9 +204,15 @@ def _fitted(model: StreamEstimator, walk: Walk, names: Any) -> StreamEstimator:
     seed: Any = walk.value("seed", "none" if walk.flat.values.get("seed") is None else "seed")
     stream = model._stream_of(check_labels(walk, "labels"), seed)
     check_stream(walk, "stream", stream.model, stream.observers)
+    n_features: Any = walk.flat.values["stream.n_features"]
+    known = None
+    if "columns" in walk.flat:
+        known = check_columns(walk, "columns", columns_of(model.columns), n_features)
     walk.finish()
     state: EstimatorState = unflatten(walk.flat, walk.nodes.values())
-    state.names = _names(names, state.stream.n_features)
+    state.names = _names(names, n_features if known is None else len(known))
+    if known is not None and known != state.names:
+        raise ModelFileError("the names of the columns must be those that the model knows")
     return model.with_state(state)
 
 

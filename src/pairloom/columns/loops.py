@@ -1,0 +1,93 @@
+"""The compiled loop of the encoder: what is known of each column, row by row, and the numbers of each row."""
+
+from math import cos, floor, pi, sin
+
+import numpy as np
+
+from pairloom.base.compiled import compiled
+from pairloom.base.typing import Array
+
+NUMBER, CATEGORY, DATE, DROP, OPEN = range(5)
+"""Kinds of columns; OPEN: nothing has come yet that tells."""
+
+MASS, SUM, LOW, HIGH, LAST, ORIGIN, COUNT, ORDER, WHOLE, AGAIN = range(10)
+"""Rows of the statistics: weight and weighted sum of the values, smallest, largest, last and first of them, their
+number, +1 if each was larger than the last (-1: smaller; 0: neither), 1 if all are whole numbers, and how many rows had
+a category that had come before."""
+
+N_STATISTICS = 10
+DATE_WIDTH = 7
+WEEK, YEAR = 7.0, 365.2425
+
+
+@compiled
+def encode(
+    values: Array, weight: Array, kinds: Array, starts: Array, statistics: Array, learn: bool, missing_stay: bool,
+    marked: bool, n_named: int, out: Array,
+) -> None:  # fmt: skip
+    """Fill ``out`` (rows, numbers), zero before, from ``values`` (rows, columns): NaN is missing, categories are codes.
+
+    ``learn``: take each row into the statistics after it was encoded. ``missing_stay``: NaN stays NaN, and categories
+    stay codes. ``marked``: a number has a mark of missing beside it. ``n_named``: codes of single categories, given in
+    the order in which these come; hashes have larger ones. A column of which nothing has come yet may be of
+    any kind: whatever it is, its missing value is 0, or NaN.
+    """
+    for t in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            value, kind, at, column = values[t, j], kinds[j], starts[j], statistics[:, j]
+            missing = np.isnan(value)
+            if missing and column[COUNT] == 0:
+                if missing_stay and kind != DROP:
+                    out[t, at] = np.nan
+            elif kind == CATEGORY:
+                if missing_stay:
+                    out[t, at] = value if value >= 0 else np.nan
+                elif missing:
+                    out[t, at] = 1.0
+                elif value >= 0:
+                    out[t, at + 1 + int(value)] = 1.0
+            elif kind == NUMBER:
+                out[t, at] = column[SUM] / column[MASS] if missing and not missing_stay else value
+                if marked and missing:
+                    out[t, at + 1] = 1.0
+            elif kind == DATE:
+                if learn and column[COUNT] == 0:
+                    column[ORIGIN] = value
+                filled = column[SUM] / column[MASS] if missing and not missing_stay else value
+                out[t, at] = filled - column[ORIGIN]
+                if not missing:
+                    circles(value, out[t, at + 1 : at + DATE_WIDTH])
+                elif missing_stay:
+                    out[t, at + 1 : at + DATE_WIDTH] = np.nan
+                else:
+                    out[t, at + DATE_WIDTH] = 1.0
+            if learn and not missing:
+                if kind == CATEGORY and column[COUNT] > 0 and value <= column[HIGH] and value < n_named:
+                    column[AGAIN] += 1.0
+                remember(value, weight[t], column)
+
+
+@compiled
+def circles(days: float, out: Array) -> None:
+    """Where in the day, the week (1970 began on a Thursday) and the year a time is, as points on circles."""
+    for k, turns in enumerate((days, (days + 3.0) / WEEK, days / YEAR)):
+        part = 2.0 * pi * (turns - floor(turns))
+        out[2 * k], out[2 * k + 1] = sin(part), cos(part)
+
+
+@compiled
+def remember(value: float, weight: float, column: Array) -> None:
+    """Take one value into the statistics of its column."""
+    if column[COUNT] == 0:
+        column[LOW] = column[HIGH] = value
+        column[WHOLE] = 1.0
+    else:
+        rises = 1.0 if value > column[LAST] else -1.0 if value < column[LAST] else 0.0
+        column[ORDER] = rises if column[COUNT] == 1 or column[ORDER] == rises else 0.0
+        column[LOW], column[HIGH] = min(value, column[LOW]), max(value, column[HIGH])
+    if value != floor(value):
+        column[WHOLE] = 0.0
+    column[MASS] += weight
+    column[SUM] += weight * value
+    column[LAST] = value
+    column[COUNT] += 1.0

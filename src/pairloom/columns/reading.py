@@ -1,0 +1,138 @@
+"""Values of rows as the kinds of their columns want them, or an error that names row and column. Changes nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairloom.base.typing import Array
+from pairloom.base.validation import LARGEST, is_missing, values_by_name
+from pairloom.columns.frames import Table
+from pairloom.columns.kinds import Kind, OnText
+from pairloom.columns.loops import CATEGORY, DATE, DROP, NUMBER, OPEN
+from pairloom.columns.state import KINDS, ColumnsState
+from pairloom.columns.values import LONGEST, category_of, days_of, kind_of, number_of
+
+WORDS = {NUMBER: "numbers", DATE: "dates"}
+
+
+@dataclass(slots=True)
+class Values:
+    """Valid values, and the kinds that columns have when these are learned; None: those that they have.
+
+    ``columns``: an array of float64 or a list of categories each (None: missing); of ``one`` row, its values.
+    """
+
+    kinds: Any
+    columns: list[Any]
+    n: int = 1
+    one: bool = True
+
+
+def read_table(state: ColumnsState, table: Table, on_text: OnText, dtype: str) -> Values:
+    """The values of many rows."""
+    kinds, columns = state.kinds.copy(), []
+    for j, (name, column, declared) in enumerate(zip(table.names, table.columns, table.declared, strict=True)):
+        if kinds[j] == OPEN:
+            kinds[j] = KINDS[declared] if declared else _first_kind(column, name)
+        columns.append(_column(name, int(kinds[j]), column, on_text, dtype))
+    return Values(kinds, columns, len(table), one=False)
+
+
+def read_row(state: ColumnsState, x: Any, on_text: OnText, dtype: str) -> Values:
+    """The values of one row: a mapping from names, or a sequence in the order of the columns."""
+    names, kinds, largest = state.names, state.kinds.tolist(), LARGEST[dtype]
+    given = values_by_name(x, names) if isinstance(x, Mapping) else list(x)
+    if len(given) != len(names):
+        raise ValueError(f"expected one row of {len(names)} values, got {len(given)}")
+    told = False
+    for j, value in enumerate(given):
+        kind = kinds[j]
+        # What is plainly right is the common case, and costs least.
+        plain = type(value)
+        if kind == NUMBER and (plain is float or plain is int or plain is bool):
+            if not -largest <= value <= largest and value == value:
+                raise _too_large(float(value), names[j], 0, dtype)
+        elif kind != CATEGORY or plain is not str or not 0 < len(value) <= LONGEST:
+            kinds[j], given[j] = _value(names[j], kind, value, on_text, dtype)
+            told = told or kinds[j] != kind
+    return Values(kinds if told else None, given)
+
+
+def told_by(value: Any, name: str, row: int) -> Kind:
+    """The kind that the first value of a column speaks for."""
+    kind = kind_of(value)
+    if kind is None:
+        raise ValueError(
+            f"column {name!r} holds a {type(value).__name__} at row {row}, which is none of numbers, text and dates: "
+            f'leave it out, columns={{{name!r}: "drop"}}'
+        )
+    return kind
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a value is missing: None, NaN, NaT, NA, or an empty text."""
+    return value == "" if type(value) is str else is_missing(value)
+
+
+def _first_kind(column: Array, name: str) -> int:
+    for row, value in enumerate(column.tolist()):
+        if not is_gap(value):
+            return KINDS[told_by(value, name, row)]
+    return OPEN
+
+
+def _column(name: str, kind: int, column: Array, on_text: OnText, dtype: str) -> Any:
+    """The valid values of one column."""
+    if kind in (DROP, OPEN):
+        return np.full(len(column), np.nan)
+    if kind == CATEGORY:
+        return [None if is_gap(value) else category_of(value) for value in column.tolist()]
+    if column.dtype == object:
+        made = [_number(name, kind, value, row, on_text) for row, value in enumerate(column.tolist())]
+        column = np.array(made, dtype=float)
+    with np.errstate(invalid="ignore"):
+        bad = np.flatnonzero(np.abs(column) > LARGEST[dtype])
+    if bad.size:
+        raise _too_large(float(column[bad[0]]), name, int(bad[0]), dtype)
+    return column
+
+
+def _value(name: str, kind: int, value: Any, on_text: OnText, dtype: str) -> tuple[int, Any]:
+    """One value that is not plainly of its kind, and the kind."""
+    if kind == DROP or is_gap(value):
+        return kind, None if kind == CATEGORY else np.nan
+    if kind == OPEN:
+        kind = KINDS[told_by(value, name, 0)]
+    if kind == CATEGORY:
+        return kind, category_of(value)
+    made = _number(name, kind, value, 0, on_text)
+    if abs(made) > LARGEST[dtype]:
+        raise _too_large(made, name, 0, dtype)
+    return kind, made
+
+
+def _number(name: str, kind: int, value: Any, row: int, on_text: OnText) -> float:
+    """A number, or a date as days; NaN if it is missing."""
+    if is_gap(value):
+        return np.nan
+    try:
+        return number_of(value) if kind == NUMBER else days_of(value)
+    except ValueError:
+        if on_text == "missing":
+            return np.nan
+    raise ValueError(
+        f"column {name!r} is one of {WORDS[kind]}, but holds {value!r:.60} at row {row}: mend it, or say before the "
+        f'first row that it is of another kind, columns={{{name!r}: "category"}}, or that such values are missing, '
+        'columns=Columns(on_text="missing")'
+    )
+
+
+def _too_large(value: float, name: str, row: int, dtype: str) -> ValueError:
+    if np.isinf(value):
+        return ValueError(f"column {name!r} holds infinity at row {row}")
+    return ValueError(
+        f"column {name!r} holds {value:g} at row {row}, too large for {dtype} (infinity when squared): scale it"
+        + (", or use dtype='float64'" if dtype == "float32" else "")
+    )

@@ -1,0 +1,141 @@
+"""The encoder of columns as a scikit-learn transformer."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pairloom.base.checks import check_choice, check_flag
+from pairloom.base.typing import Array
+from pairloom.base.validation import check_weight, one_weight
+from pairloom.columns.encoder import Encoder
+from pairloom.columns.incoming import Incoming, first_row, named_columns, one_row
+from pairloom.columns.kinds import ColumnsLike
+from pairloom.columns.state import CODES, MARKED
+from pairloom.columns.telling import ColumnReport, names_out
+
+
+class ColumnEncoder(TransformerMixin, BaseEstimator):
+    """Data frames and mappings as numbers, on a stream: what every estimator does with named columns, by itself.
+
+    ``partial_fit`` in any chunking and ``learn_one`` know the same, bit for bit. A row's numbers are made by what is
+    known when it is transformed: an estimator that learns from them should see each row once, before it is known. The
+    width never changes.
+
+    Parameters
+    ----------
+    columns : kinds of columns by name, such as {"device": "category"}, or a :class:`Columns`; None: as their types say.
+    codes : numbers stay NaN where they are missing, and categories are codes: for trees. False: the mean so far and a
+        mark beside it, and one number for each category.
+    dtype : of the output, "float32" or "float64".
+
+    Attributes
+    ----------
+    columns_ : :class:`ColumnReport`: kinds, categories, and columns of no use.
+    n_features_in_, feature_names_in_ : as in scikit-learn.
+
+    Cost: some 10 microseconds for a row of 20 columns, and for each column 10 numbers and the names of at most
+    ``max_categories`` categories.
+
+    >>> from pairloom.columns import Columns
+    >>> rows = [{"amount": 10.0, "device": "ios"}, {"amount": None, "device": "web"}]
+    >>> encoder = ColumnEncoder(Columns(max_categories=2, n_hashed=1))
+    >>> for row in rows:
+    ...     encoder = encoder.learn_one(row)
+    >>> encoder.get_feature_names_out().tolist()
+    ['amount', 'amount_missing', 'device_missing', 'device=ios', 'device=web', 'device_hashed0']
+    >>> encoder.transform_one({"amount": None, "device": "web"}).tolist()
+    [10.0, 1.0, 0.0, 0.0, 1.0, 0.0]
+    """
+
+    _encoder: Encoder | None = None
+
+    def __init__(
+        self, columns: ColumnsLike = None, *, codes: bool = False, dtype: Literal["float32", "float64"] = "float32"
+    ) -> None:
+        self.columns = columns
+        self.codes = codes
+        self.dtype = dtype
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Forget everything, then get to know the rows."""
+        return self._learn(X, sample_weight, first=True)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Get to know more rows, in order."""
+        return self._learn(X, sample_weight, first=self._encoder is None)
+
+    def learn_one(self, x: Any, sample_weight: float = 1.0) -> Self:
+        """Get to know one row: a mapping from names."""
+        weight = one_weight(sample_weight)
+        if self._encoder is None:
+            self._check_parameters()
+            row = first_row(x, self.dtype, self.columns, CODES if self.codes else MARKED)
+            if row is None:
+                raise ValueError("the first row must be a mapping from the names of the columns")
+        else:
+            row = Incoming(self._encoder.read(one_row(self._encoder, x), self.dtype), self.dtype, self._encoder)
+        if weight[0]:
+            self._encoder = row.encoder
+            names = self._known().state.names
+            self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
+            row.numbers(weight)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """The numbers of rows, by what is known."""
+        encoder = self._known()
+        table = self._table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return encoder.encode(table, self.dtype)
+
+    def transform_one(self, x: Any) -> Array:
+        """The numbers of one row."""
+        encoder = self._known()
+        row: Array = encoder.encode(one_row(encoder, x), self.dtype)[0]
+        return row
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """The names of the numbers; a category that is new takes the place of one that is free."""
+        encoder = self._known()
+        return np.asarray(names_out(encoder.part, encoder.state), dtype=object)
+
+    @property
+    def columns_(self) -> ColumnReport:
+        """What is known of the columns."""
+        return ColumnReport.of(self._known())
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._encoder is not None
+
+    def _known(self) -> Encoder:
+        check_is_fitted(self)
+        assert self._encoder is not None
+        return self._encoder
+
+    def _check_parameters(self) -> None:
+        check_choice("dtype", self.dtype, Literal["float32", "float64"])
+        check_flag("codes", self.codes)
+
+    def _table(self, X: Any) -> Any:
+        table = named_columns(X, self.columns)
+        if table is None:
+            raise ValueError(f"X must be a data frame whose columns have names; got a {type(X).__name__}")
+        return table
+
+    def _learn(self, X: Any, sample_weight: Any, *, first: bool) -> Self:
+        self._check_parameters()
+        table = self._table(X)
+        weight = check_weight(sample_weight, len(table))
+        keep = weight > 0
+        if not first:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        if keep.any():
+            rows = Incoming(table[keep], self.dtype, None if first else self._encoder)
+            rows = rows.read(self.columns, CODES if self.codes else MARKED)
+            if first:
+                validate_data(self, X, reset=True, skip_check_array=True)
+                self._encoder = rows.encoder
+            rows.numbers(weight[keep])
+        return self
