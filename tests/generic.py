@@ -10,6 +10,7 @@ import numpy as np
 
 import pairloom
 from pairloom.base.batch import Batch
+from pairloom.columns.encoder import Encoder
 from pairloom.estimators.base import StreamEstimator
 from pairloom.features import Forest
 from pairloom.race import Descent, Exact, Portfolio, Steps
@@ -87,6 +88,8 @@ def assert_same(a, b, where="model"):
                 assert_same(getattr(a, f.name), getattr(b, f.name), f"{where}.{f.name}")
     elif isinstance(a, StreamEstimator):
         assert_same(vars(a), vars(b), where)
+    elif isinstance(a, Encoder):
+        assert_same([a.part, a.state], [b.part, b.state], where)
     elif isinstance(a, Stream):
         # When a warning was last given depends on the calls; nothing else may.
         for name in ("model", "observers", "state"):

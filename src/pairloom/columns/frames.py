@@ -63,6 +63,9 @@ def table_of(X: Any, dropped: Collection[str] = ()) -> Table:
 
 def _column(name: str, series: Any) -> tuple[Kind | None, Array]:
     dtype = series.dtype
+    # Of pandas' objects, narwhals says what those that are here happen to be. Nothing but gaps is of no type.
+    if str(getattr(series.to_native(), "dtype", "")) == "object" or (dtype == nw.Unknown and series.is_null().all()):
+        return None, _objects(series)
     if dtype.is_numeric() or dtype == nw.Boolean:
         with np.errstate(over="ignore"):
             return "number", np.asarray(series.cast(nw.Float64).to_numpy(), dtype=float)
@@ -70,7 +73,7 @@ def _column(name: str, series: Any) -> tuple[Kind | None, Array]:
         return "date", _days(series)
     if isinstance(dtype, CATEGORIES):
         return "category", _objects(series)
-    if dtype == nw.Object:
+    if dtype == nw.Object:  # of polars
         return None, _objects(series)
     raise ValueError(
         f"column {name!r} has the type {dtype}, which is none of numbers, bool, text, category or dates: turn it into "

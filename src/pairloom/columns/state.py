@@ -1,10 +1,8 @@
 """What is known of the columns of a stream."""
 
-from dataclasses import field
-
 import numpy as np
 
-from pairloom.base.tree import DERIVED, node
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.columns.loops import CATEGORY, DATE, DATE_WIDTH, DROP, N_STATISTICS, NUMBER, OPEN
 
@@ -29,10 +27,11 @@ class ColumnsState:
     starts: Array
     statistics: Array
     categories: list[list[str]]
-    slots: list[dict[str, int]] = field(default_factory=list, metadata=DERIVED)
 
     def __post_init__(self) -> None:
-        self.slots = [{name: code for code, name in enumerate(known)} for known in self.categories]
+        self.slots: list[dict[str, int]] = [
+            {name: code for code, name in enumerate(known)} for known in self.categories
+        ]
 
 
 def first_state(names: list[str], kinds: list[str | None], layout: int, n_codes: int) -> ColumnsState:
