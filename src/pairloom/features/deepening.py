@@ -7,7 +7,7 @@ import numpy as np
 from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
 from pairloom.features.base import Change
-from pairloom.features.grower import grow_on
+from pairloom.features.grower import grow_on, n_tries
 from pairloom.features.growth import Sample
 from pairloom.features.trees import Nodes, Tree, single, walk_one
 
@@ -48,7 +48,7 @@ def deepen(
     count = len(tree.yes)
     leaf = np.empty(sample.count, np.int32)
     walk_one(sample.columns, *tree, np.arange(count, dtype=np.int32), leaf)
-    tries = max(1, int(np.sqrt(len(sample.columns))))
+    tries = n_tries(sample.columns, sample.count)
     weights = (sample.weight / sample.weight.mean()).astype(np.float32)
     parts, parent = grow_on(
         single(sample.columns), targets.astype(np.float32), weights, least, tries, rng, tree, leaf, nodes.yes.shape[1]

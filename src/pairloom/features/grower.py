@@ -147,6 +147,29 @@ def best_split(
     return found, threshold, yes
 
 
+def n_tries(columns: Array, n: int) -> int:
+    """sqrt of the number of columns that vary in n rows; others have nothing to split, and must not make trees greedy.
+
+    >>> n_tries(np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), 2)
+    1
+    """
+    return max(1, int(np.sqrt(n_varying(columns, n))))
+
+
+@compiled
+def n_varying(columns: Array, n: int) -> int:
+    """Columns of which not all of n values are the same; that some are missing makes a difference."""
+    count = 0
+    for j in range(columns.shape[0]):
+        first = columns[j, 0]
+        for i in range(1, n):
+            value = columns[j, i]
+            if value != first and not (value != value and first != first):
+                count += 1
+                break
+    return count
+
+
 @compiled
 def span(values: Array, rows: Array, a: int, b: int) -> tuple[float, float, int]:
     """Least and largest value of a column, and how many are missing."""

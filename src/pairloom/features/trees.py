@@ -8,7 +8,7 @@ from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
-from pairloom.features.grower import grow
+from pairloom.features.grower import grow, n_tries
 
 TOGETHER = 16
 """Rows that go down a tree side by side: while one waits for a node, the others go on."""
@@ -89,20 +89,20 @@ def grow_tree(
     """An extremely randomised tree with at least ``least`` rows in a leaf.
 
     ``columns`` (d, n at least), or CSR rows, which are left to scikit-learn. With ``targets`` (n, k) the best of
-    sqrt(d) random splits of random columns is taken; ``by_chance``, one random split of one random column, as in
-    scikit-learn's RandomTreesEmbedding.
+    sqrt(d) random splits of random columns is taken, where d of them vary; ``by_chance``, one random split of one
+    random column, as in scikit-learn's RandomTreesEmbedding.
     """
-    d = columns.shape[1 if is_sparse(columns) else 0]
-    tries = 1 if by_chance else max(1, int(np.sqrt(d)))
     weights = weight / weight.mean()
     if is_sparse(columns):
         from sklearn.tree import ExtraTreeRegressor
 
+        tries = 1 if by_chance else max(1, int(np.sqrt(columns.shape[1])))
         grower = ExtraTreeRegressor(max_features=tries, min_samples_leaf=least, random_state=int(rng.integers(2**31)))
         rows = type(columns)((single(columns.data), columns.indices, columns.indptr), shape=columns.shape)
         tree = grower.fit(rows, targets, weights).tree_
         values = rounded_down(tree.threshold)
         return Tree(*renumbered(tree.feature, values, tree.children_left, tree.children_right))
+    tries = 1 if by_chance else n_tries(columns, len(targets))
     return Tree(*grow(single(columns), targets.astype(np.float32), weights.astype(np.float32), least, tries, rng))
 
 
