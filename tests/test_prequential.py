@@ -13,6 +13,7 @@ from pairloom.evaluation import Rows, prequential
 from pairloom.systems import FPOGD, SPAM
 from tests.conftest import make_stream
 from tests.generic import SMALL
+from tests.mixed import mixed
 
 X, LABELS = make_stream("random", 700, 3)
 Y = (LABELS > 0).astype(int)
@@ -174,3 +175,13 @@ def test_what_cannot_be_is_refused_with_a_remedy(changes, message):
     asked = {"model": SPAM(), "stream": (X, Y), **changes}
     with pytest.raises(ValueError, match=message):
         prequential(asked.pop("model"), asked.pop("stream"), progress=False, **asked)
+
+
+def test_mixed_frames_are_taken_as_they_are():
+    frame, y = mixed(400)
+    frame.loc[0, "device"] = None
+    models = {name: FPOGD(n_components=16, random_state=0) for name in ("rows", "frames")}
+    found = prequential(models["rows"], (frame, y), classes=(-1, 1), progress=False)
+    models["frames"].partial_fit(frame, y)
+    assert found.auc["FPOGD"] > 0.5
+    assert models["rows"].columns_ == models["frames"].columns_

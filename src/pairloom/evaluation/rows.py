@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from pairloom.base.csr import is_sparse
@@ -81,10 +82,17 @@ def _row(X: Any, i: int) -> Any:
 
 
 def named(x: Any) -> dict[Any, Any]:
-    """One row as a mapping, by its column names or numbers."""
+    """One row as a mapping, by its column names or numbers; what is missing in a column of another type is None."""
     names = column_names(x)
-    values = np.asarray(x.toarray() if is_sparse(x) else x)[0].tolist()
-    return dict(zip(range(len(values)) if names is None else names, values, strict=True))
+    array = np.asarray(x.toarray() if is_sparse(x) else x)
+    values = array[0].tolist()
+    if names is None:
+        return dict(enumerate(values))
+    if array.dtype.kind == "O":
+        types = nw.from_native(x, eager_only=True).schema.values()
+        gaps = [not dtype.is_numeric() and is_missing(value) for dtype, value in zip(types, values, strict=True)]
+        values = [None if gap else value for gap, value in zip(gaps, values, strict=True)]
+    return dict(zip(names, values, strict=True))
 
 
 class Pending:
