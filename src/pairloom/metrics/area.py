@@ -1,23 +1,17 @@
 """An area under the curve, and how sure it is."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from pairloom.base.typing import Array
 from pairloom.metrics.auc import mean_auc
 from pairloom.metrics.delong import delong
+from pairloom.metrics.estimate import Estimate
 
 
-class Area(NamedTuple):
+class Area(Estimate):
     """``value``, and the bounds that hold the area of all rows there are with a probability of 95 %."""
 
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
+    __slots__ = ()
 
 
 def mean_area(scores: Array, labels: Array, weights: Array, targets: Array) -> Area:

@@ -69,8 +69,23 @@ def precision_at(scores: Array, positive: Array, weights: Array, k: int) -> floa
     >>> precision_at(np.array([2.0, 1.0, 1.0, 1.0]), np.array([True, True, False, False]), np.ones(4), 3)
     0.5555555555555556
     """
+    return top(scores, positive, weights, k)[0]
+
+
+def top(scores: Array, positive: Array, weights: Array, k: float) -> tuple[float, float]:
+    """Precision and recall, by weight, of the k rows with the highest scores, as ``precision_at`` counts them.
+
+    k may be a fraction: 1.5 is the first row, and half of the second. The recall is NaN without positives.
+
+    Cost: O(n) time.
+
+    >>> top(np.array([3.0, 2.0, 1.0]), np.array([True, False, True]), np.ones(3), 1.5)
+    (0.6666666666666666, 0.5)
+    """
     k = min(k, len(scores))
-    border = np.partition(scores, len(scores) - k)[len(scores) - k]
+    place = len(scores) - int(np.ceil(k))
+    border = np.partition(scores, place)[place]
     above, tied = scores > border, scores == border
     counted = weights * np.where(above, 1.0, np.where(tied, (k - above.sum()) / tied.sum(), 0.0))
-    return float(counted[positive].sum() / counted.sum())
+    found, there = counted[positive].sum(), weights[positive].sum()
+    return float(found / counted.sum()), float(found / there) if there else np.nan

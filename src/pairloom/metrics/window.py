@@ -100,6 +100,15 @@ class WindowAUC:
         check_count("k", k)
         return curve.precision_at(*self._window(), k) if self.rows else np.nan
 
+    def top(self, share: float) -> tuple[float, float]:
+        """Precision and recall of the ``share`` of the rows with the highest scores; ties as in ``precision_at``.
+
+        The last row may count as a fraction of one. NaN without rows, the recall without positives as well.
+        """
+        check_number("share", share, 0.0, 1.0, open_low=True)
+        window = self._window()
+        return curve.top(*window, share * len(window[0])) if self.rows else (np.nan, np.nan)
+
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """``delong``: bounds that hold the area beyond the window with probability ``level``; NaN with one class."""
         check_level(level)
