@@ -15,6 +15,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 
 PANELS = {
     "auc": "AUC of the newest rows",
+    "precision": "precision of alerts",
+    "recall": "recall of alerts",
     "loss": "loss",
     "strata": "strata",
     "bytes": "bytes",
@@ -26,7 +28,7 @@ def plot(found: Prequential) -> "Figure":
     """A panel for each figure that at least one model tells; the band is the 95 % interval of the AUC."""
     pyplot = needed("matplotlib.pyplot", "plot", "Drawing an evaluation")
     table = found.table
-    shown = [name for name in PANELS if np.isfinite(table[name]).any()]
+    shown = [name for name in PANELS if name in table and np.isfinite(table[name]).any()]
     heights = [2.2 if name == "auc" else 1.0 for name in shown]
     figure, axes = pyplot.subplots(
         len(shown), 1, sharex=True, squeeze=False, figsize=(8, 1.6 * sum(heights) + 0.6), layout="constrained",

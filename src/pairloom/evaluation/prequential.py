@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom.base.checks import check_count
+from pairloom.base.checks import check_count, check_number
 from pairloom.base.typing import Array
 from pairloom.evaluation.rows import Pending, Row, rows_of
 from pairloom.evaluation.verbs import Verbs, verbs_of
@@ -20,6 +20,8 @@ TOGETHER = 1000
 """Scores that the metrics take in at a time."""
 
 COLUMNS = ("model", "row", "auc", "low", "high", "auc_mixed", "loss", "strata", "bytes", "rows_per_second")
+ALERTS = ("precision", "recall")
+"""Columns besides, where ``alert_rate`` asks for them."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Prequential:
     ``table``: columns by name, one line for each model every so many rows. ``auc`` is the AUC of the newest rows, each
     scored when it came, with its 95 % interval ``low`` to ``high``: the headline. ``auc_mixed`` is that of all rows so
     far, which mixes the scores of a model that moved in between. ``loss``, ``strata`` and ``bytes`` are the model's
-    own, NaN if it does not tell.
+    own, NaN if it does not tell. ``precision`` and ``recall``, there if ``alert_rate`` was given, are those of alerts
+    on this share of the newest rows, the ones with the highest scores.
     """
 
     table: dict[str, Array]
@@ -45,7 +48,7 @@ class Prequential:
         return list(dict.fromkeys(self.table["model"].tolist()))
 
     def plot(self) -> "Figure":
-        """Draw AUC, loss, strata, bytes and speed against the rows; needs ``pairloom[plot]``."""
+        """Draw AUC, alerts if asked for, loss, strata, bytes and speed against the rows; needs ``pairloom[plot]``."""
         from pairloom.evaluation.plot import plot
 
         return plot(self)
@@ -63,6 +66,7 @@ class Watch:
     model: Any
     verbs: Verbs
     window: WindowAUC
+    alert_rate: float | None = None
     whole: StreamingAUC = field(default_factory=StreamingAUC)
     seen: list[tuple[bool, float, float]] = field(default_factory=list)
     seconds: float = 0.0
@@ -97,8 +101,9 @@ class Watch:
         self.take_in()
         low, high = self.window.interval()
         speed = every / self.seconds if self.seconds else np.nan
+        alerts = () if self.alert_rate is None else self.window.top(self.alert_rate)
         self.lines.append(
-            (self.name, row, self.window.value, low, high, self.whole.value, *own_figures(self.model), speed)
+            (self.name, row, self.window.value, low, high, self.whole.value, *own_figures(self.model), speed, *alerts)
         )
         self.seconds = 0.0
 
@@ -111,6 +116,7 @@ def prequential(
     every: int = 1000,
     window: int = 1000,
     classes: Any = (0, 1),
+    alert_rate: float | None = None,
     progress: bool = True,
 ) -> Prequential:
     """Score every row when it comes, learn it when its label does, and say how well the scores ranked.
@@ -134,6 +140,9 @@ def prequential(
         The newest rows, over which AUC is taken.
     classes
         The two labels, the positive one second, unless ``pos_label`` of a model names it.
+    alert_rate
+        The share of the newest rows, those with the highest scores, whose precision and recall are columns as well:
+        0.01 is the top 10 of a window of 1,000. Rows that tie for the last places share them. None: no such columns.
     progress
         Whether to show a bar, if ``rich`` is installed.
 
@@ -156,15 +165,19 @@ def prequential(
         check_count("delay + 1", delay + 1 if isinstance(delay, int) else delay)
     if len(classes) != 2:
         raise ValueError(f"classes must be two labels, the positive one second; got {list(classes)}")
+    if alert_rate is not None:
+        check_number("alert_rate", alert_rate, 0.0, 1.0, open_low=True)
     models = model if isinstance(model, Mapping) else {type(model).__name__: model}
     watches = [
-        Watch(str(name), one, verbs_of(str(name), one, classes), WindowAUC(window)) for name, one in models.items()
+        Watch(str(name), one, verbs_of(str(name), one, classes), WindowAUC(window), alert_rate)
+        for name, one in models.items()
     ]
     count = follow(watches, tracked(rows_of(stream, delay), stream, progress), every)
     for watch in watches if count % every else ():
         watch.write_down(count, count % every)
     lines = sorted((line for watch in watches for line in watch.lines), key=lambda line: line[1])
-    return Prequential({name: np.array([line[k] for line in lines]) for k, name in enumerate(COLUMNS)})
+    columns = COLUMNS if alert_rate is None else COLUMNS + ALERTS
+    return Prequential({name: np.array([line[k] for line in lines]) for k, name in enumerate(columns)})
 
 
 def follow(watches: list[Watch], rows: Iterable[Row], every: int) -> int:
