@@ -30,6 +30,7 @@ from pairloom.columns.state import CODES, ColumnsState
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
+from pairloom.estimators.class_weight import ClassCounts
 from pairloom.models.base import Dtype
 from pairloom.stream import Arrivals, ArrivalScores, Recent, RecentScores, Stream, StreamState
 
@@ -39,6 +40,7 @@ class EstimatorState:
     """What an estimator has learned: the names of its columns, its seed, its classes, and the state of its stream.
 
     ``columns``: what is known of named columns, if rows were frames or mappings.
+    ``class_counts``: what ``class_weight="balanced"`` has counted; None with other weights.
     """
 
     names: list[str] | None
@@ -46,6 +48,7 @@ class EstimatorState:
     labels: Labels | None
     stream: StreamState
     columns: ColumnsState | None = field(default=None, metadata=OPTIONAL)
+    class_counts: ClassCounts | None = field(default=None, metadata=OPTIONAL)
 
 
 class StreamEstimator(BaseEstimator, ABC):
@@ -68,6 +71,7 @@ class StreamEstimator(BaseEstimator, ABC):
     stream_: Stream
     _labels: Any = None
     _encoder: Encoder | None = None
+    _class_counts: ClassCounts | None = None
 
     @abstractmethod
     def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
@@ -116,6 +120,7 @@ class StreamEstimator(BaseEstimator, ABC):
         return EstimatorState(
             None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state,
             None if self._encoder is None else self._encoder.state,
+            self._class_counts,
         )  # fmt: skip
 
     def with_state(self, state: EstimatorState) -> Self:
@@ -128,7 +133,7 @@ class StreamEstimator(BaseEstimator, ABC):
             made._encoder = Encoder(columns_of(self.columns), state.columns)
             made.n_features_in_ = len(state.columns.names)
         if state.labels is not None:
-            made._labels = state.labels
+            made._labels, made._class_counts = state.labels, state.class_counts
         if state.names is not None:
             made.feature_names_in_ = np.asarray(state.names, dtype=object)
         return made

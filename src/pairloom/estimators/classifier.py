@@ -18,7 +18,7 @@ from pairloom.base.validation import check_weight, one_weight, positive_weight, 
 from pairloom.columns.incoming import Incoming
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_labels import Labels, check_no_gaps, declared_classes, learn_labels
-from pairloom.estimators.class_weight import ClassWeight
+from pairloom.estimators.class_weight import ClassWeight, balanced, check_names, weighed
 from pairloom.metrics.area import Area, mean_area
 from pairloom.models.base import Model
 from pairloom.pairs import query_code, query_codes
@@ -40,6 +40,15 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
     the same order. ``decision_function`` is a s(x) + b with a > 0: the log-odds of ``classes_[1]``, from a Platt fit
     on the last 4,096 scores, each given before its row was learned; ``predict_proba`` is its sigmoid and ``predict``
     its sign. More than two classes: one column for each class against the rest, probabilities normalised.
+
+    ``class_weight`` multiplies ``sample_weight``: a mapping from labels to weights (1 for a label that it leaves out;
+    rows of weight 0 are skipped), or "balanced": for a row of class y, the t-th,
+
+        n_t / (k_t n_ty)
+
+    of the rows up to this one, by ``sample_weight``: all, those of its class, and k_t the classes among them. While one
+    class has come it is 1. The weights reach calibration as well: as in scikit-learn, probabilities then speak of the
+    weighted classes.
     """
 
     added: ClassVar[dict[str, Any]] = {"columns": None, "class_weight": None}
@@ -89,6 +98,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         weight = one_weight(sample_weight)
         try:
             code = self._labels.codes.get(y) if self._started else None
+            weight = weighed(self.class_weight, [y], weight)
         except TypeError:
             raise ValueError(f"y must be one label, got {y!r}") from None
         if weight[0] == 0:
@@ -97,7 +107,9 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
             code = self._learn_new_label(row, y)
         else:
             self.stream_.check_room(1)
-        batch = Batch(row.numbers(weight), np.array([code]), weight, query_code(None))
+        codes = np.array([code])
+        self._class_counts, weight = balanced(self.class_weight, self._class_counts, self._labels, codes, weight)
+        batch = Batch(row.numbers(weight), codes, weight, query_code(None))
         self.stream_.learn(batch)
         self.stream_.warn_if_unstable(stacklevel=3)
         return self
@@ -189,7 +201,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         if not known:
             y = self._check_targets(y)
         check_consistent_length(incoming, y)
-        weight = check_weight(sample_weight, len(y))
+        weight = weighed(self.class_weight, y, check_weight(sample_weight, len(y)))
         keep = positive_weight(weight, may_be_none=not whole)
         if keep is not None:
             incoming, y, weight = incoming[keep], y[keep], weight[keep]
@@ -200,13 +212,15 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         labels = self._labels if known else self._labels_after(y, classes, first=first, whole=whole)
         incoming = self._read(incoming)
         stream = self._start(labels, incoming.shape[1]) if first else self.stream_
+        counts, codes = None if first else self._class_counts, labels.encode(y)
+        counts, weight = balanced(self.class_weight, counts, labels, codes, weight)
         stream.check_room(len(y))
         if first:
             validate_data(self, X, reset=True, skip_check_array=True)
             self._encoder = incoming.encoder
             self._forget()
-        self._labels, self.stream_ = labels, stream
-        batch = Batch(incoming.numbers(weight), labels.encode(y), weight, query_codes(None, len(y)))
+        self._labels, self.stream_, self._class_counts = labels, stream, counts
+        batch = Batch(incoming.numbers(weight), codes, weight, query_codes(None, len(y)))
         if self.needs_all_rows:
             stream.start_with(batch)
         stream.learn(batch)
@@ -240,7 +254,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
 
     def _forget(self) -> None:
         """What belongs to the model before; a generator has now given its seed away."""
-        self._declared = None
+        self._declared = self._class_counts = None
         seed_of(self.random_state)
 
     def _declare(self, classes: Any, *, first: bool) -> None:
@@ -267,7 +281,9 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         if declared is not None and classes is not None and set(declared_classes(classes)) != set(declared):
             raise ValueError(f"classes={list(classes)}, but an earlier call named {declared.tolist()}")
         classes = declared if classes is None else classes
-        return learn_labels(None if first else self._labels, y, classes, self.pos_label, whole=whole)
+        labels = learn_labels(None if first else self._labels, y, classes, self.pos_label, whole=whole)
+        check_names(self.class_weight, labels)
+        return labels
 
     @property
     def calibration_(self) -> list[tuple[float, float]]:

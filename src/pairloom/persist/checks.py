@@ -8,6 +8,7 @@ import numpy as np
 from pairloom.base.clock import CATCH_UP, REFITS, next_evaluation, refit_before
 from pairloom.base.tree import Flat
 from pairloom.estimators.class_labels import Labels
+from pairloom.estimators.class_weight import check_class_weight, is_balanced
 from pairloom.models.base import Model
 from pairloom.models.exact import ExactLearner
 from pairloom.models.exact_path import ExactPath
@@ -18,7 +19,7 @@ from pairloom.models.path import StepPath
 from pairloom.models.rule import RuleLearner
 from pairloom.persist.format import ModelFileError
 from pairloom.persist.scopes import scope_of
-from pairloom.persist.walk import Scope, Walk
+from pairloom.persist.walk import SIZES, Scope, Walk
 from pairloom.race import Race
 from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import RAW
@@ -28,6 +29,9 @@ from pairloom.systems.adadsg import StagedPairs
 
 FULL, MOST_ENTRANTS = 10_000, 100
 """Standings and entrants of a race: more than any has."""
+
+ADDED_UP = 1e-6
+"""How far two sums of the same weights may be apart, relative to them."""
 
 OWN = (Learner, Grid, StepPath, RuleLearner, ExactLearner, ExactPath, Expansion, StagedPairs)
 OBSERVED = {RecentScores: "Recent", ArrivalScores: "Arrivals", Calibration: "Fit"}
@@ -53,6 +57,18 @@ def check_labels(walk: Walk, path: str) -> Labels | None:
     if classes.ndim != 1 or first not in classes.tolist() or not (classes[1:] > classes[:-1]).all():
         raise walk.refuse(path, "must be different labels, in order")
     return Labels(classes.copy(), first)
+
+
+def check_class_counts(walk: Walk, path: str, class_weight: Any, labels: Labels | None) -> None:
+    """Take what was counted for ``class_weight="balanced"``: rows of classes that are known, and their sum."""
+    check_class_weight(class_weight)
+    if not is_balanced(class_weight) or labels is None:
+        return  # and what is there all the same is not part of it
+    n = len(labels.classes)
+    walk.node(path, "ClassCounts", Scope({"C": max(2, n)}))
+    mass, total = walk.flat.arrays[f"{path}.mass"], walk.flat.values[f"{path}.total"]
+    if mass[n:].any() or not 0 < total < SIZES["MASS"] or not np.isclose(mass.sum(), total, rtol=ADDED_UP):
+        raise walk.refuse(path, "must be the rows of each class, and their sum")
 
 
 def check_stream(walk: Walk, path: str, model: Model, observers: Sequence[Observer]) -> None:

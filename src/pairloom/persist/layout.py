@@ -102,7 +102,8 @@ LAYOUT: dict[str, dict[str, str]] = {
         "lazy": "none", "squares": "absent", "cells": "absent", "gram": "R S S", "frozen": "i8 v 0:BIG",
         "open": "Batch | none",
     },
-    # Streams.
+    # Estimators and streams.
+    "ClassCounts": {"mass": "f8 C 0:MASS", "total": "float"},
     "Recent": {"scores": "f8 4096 v", "labels": "f8 4096", "weights": "f8 4096", "count": "count"},
     "Arrivals": {"scores": "f8 4096 v", "query": "i8 4096 | i8 0", "count": "count"},
     "Fit": {"a": "f8 v", "b": "f8 v"},

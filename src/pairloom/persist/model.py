@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ from pairloom.base.typing import Array
 from pairloom.columns.kinds import columns_of
 from pairloom.estimators.base import EstimatorState, StreamEstimator
 from pairloom.estimators.class_labels import declared_classes
+from pairloom.estimators.class_weight import is_balanced
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.features import RandomFourier
 from pairloom.features.choice import chosen_map
-from pairloom.persist.checks import check_labels, check_stream, numbers_in
+from pairloom.persist.checks import check_class_counts, check_labels, check_stream, numbers_in
 from pairloom.persist.columns import check_columns
 from pairloom.persist.format import ModelFileError, read_file, write_file
 from pairloom.persist.parts import decode, encode, known_parts
@@ -143,10 +144,11 @@ def _learned(model: Saved) -> tuple[Any, list[str] | None]:
         declared = getattr(model, "_declared", None)
         return (None if declared is None else {"declared": declared}), None
     state = model.state_
+    counts = is_balanced(getattr(model, "class_weight", None)) == (state.class_counts is not None)
     pinned = model._encoder is None or model._encoder.part == columns_of(model.columns)
-    if not pinned or model._stream_of(state.labels, state.seed).model != model.stream_.model:
+    if not counts or not pinned or model._stream_of(state.labels, state.seed).model != model.stream_.model:
         raise ValueError(CHANGED.format(type(model).__name__))
-    return EstimatorState(None, state.seed, state.labels, state.stream, state.columns), names
+    return replace(state, names=None), names
 
 
 def _described(model: Saved) -> dict[str, Any]:
@@ -202,7 +204,9 @@ def _fitted(model: StreamEstimator, walk: Walk, names: Any) -> StreamEstimator:
     walk.branch("", "EstimatorState")
     walk.value("names", "none")
     seed: Any = walk.value("seed", "none" if walk.flat.values.get("seed") is None else "seed")
-    stream = model._stream_of(check_labels(walk, "labels"), seed)
+    labels = check_labels(walk, "labels")
+    check_class_counts(walk, "class_counts", getattr(model, "class_weight", None), labels)
+    stream = model._stream_of(labels, seed)
     check_stream(walk, "stream", stream.model, stream.observers)
     n_features: Any = walk.flat.values["stream.n_features"]
     known = None
