@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import roc_curve
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
@@ -16,9 +15,9 @@ from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_weight, refuse_masked
 from pairloom.columns.incoming import Incoming
-from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_labels import Labels, check_no_gaps, declared_classes, learn_labels
 from pairloom.estimators.class_weight import ClassWeight, balanced, check_names, weighed
+from pairloom.estimators.thresholds import ThresholdClassifier
 from pairloom.metrics.area import Area, mean_area
 from pairloom.models.base import Model
 from pairloom.pairs import query_code, query_codes
@@ -33,7 +32,7 @@ def is_online(model: "PairwiseClassifier") -> bool:
     return True
 
 
-class PairwiseClassifier(ClassifierMixin, StreamEstimator):
+class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
     """A classifier whose model is a :class:`~pairloom.Learner`, or another way to learn in one pass.
 
     ``fit``, ``partial_fit`` in any chunking and ``learn_one`` give the same model, bit for bit, for the same rows in
@@ -48,7 +47,7 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
 
     of the rows up to this one, by ``sample_weight``: all, those of its class, and k_t the classes among them. While one
     class has come it is 1. The weights reach calibration as well: as in scikit-learn, probabilities then speak of the
-    weighted classes.
+    weighted classes; thresholds (``threshold``) do not.
     """
 
     added: ClassVar[dict[str, Any]] = {"columns": None, "class_weight": None}
@@ -176,23 +175,6 @@ class PairwiseClassifier(ClassifierMixin, StreamEstimator):
         """
         scores, codes, weight = self._arrivals()
         return mean_area(scores, codes, weight, self.stream_.model.pairs.targets)
-
-    @property
-    def balanced_threshold_(self) -> float:
-        """The cut of ``decision_function`` with the best balanced accuracy on the last 4,096 test-then-train scores.
-
-        For ``FixedThresholdClassifier(model, threshold=..., response_method="decision_function")``; ``predict`` cuts
-        at 0, the more probable class. 0 until both classes have been scored. Two classes only.
-        """
-        scores, codes, weight = self._recent.taught()
-        if scores.shape[1] > 1:
-            raise AttributeError("balanced_threshold_ is for two classes")
-        if len(np.unique(codes)) < 2:
-            return 0.0
-        positive = codes == self._labels.codes[self.classes_[1].item()]
-        fpr, tpr, cuts = roc_curve(positive, self._calibrate(scores), sample_weight=weight)
-        best = int(np.argmax(tpr - fpr))
-        return float(cuts[best]) if best else 0.0
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool, whole: bool) -> Self:
         """Validate everything, then change the model."""
