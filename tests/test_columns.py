@@ -204,19 +204,28 @@ def test_text_in_numbers_is_an_error_or_missing():
     [
         (pd.DataFrame({"a": [[1], [2]]}), "column 'a' holds a list at row 0"),
         (pl.DataFrame({"a": [[1], [2]]}), "column 'a' has the type List"),
-        (pd.DataFrame({"a": pd.to_timedelta([1, 2])}), "column 'a' has the type Duration"),
+        (pd.DataFrame({"a": pd.to_timedelta([1, 2])}), "column 'a' has the type timedelta64"),
         (pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), "'a' is there twice"),
         (pd.DataFrame({"a": [1.0, 1e20]}), "column 'a' holds 1e.20 at row 1, too large for float32"),
         (pd.DataFrame({"a": [10**400]}, dtype=object), "column 'a' holds infinity at row 0"),
         (pd.DataFrame({"a": []}), "a minimum of 1 is required"),
         (np.eye(3), "must be a data frame whose columns have names"),
+        (pl.LazyFrame({"a": [1.0]}), "collect it first"),
+        ([{"a": 1.0}], r"of mappings make one, pandas.DataFrame\(X\)"),
+        (pd.DataFrame({"a": [1j]}), "column 'a' has the type complex128"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Determining the column names of a LazyFrame")
 def test_what_is_no_table_is_refused(frame, message):
     with pytest.raises(ValueError, match=message):
         ColumnEncoder().fit(frame)
     encoder = ColumnEncoder().learn_one({"a": 1.0})
     assert encoder.transform_one({"a": 2.0}).tolist() == [2.0, 0.0]
+
+
+def test_whole_numbers_alone_are_numbers():
+    encoder = ColumnEncoder(SMALL).learn_one({"a": 1, "c": "u"})
+    assert encoder.transform_one({"a": 2, "c": "u"}).tolist() == [2.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_rows_with_other_columns_are_refused():

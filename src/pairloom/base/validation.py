@@ -16,6 +16,9 @@ LIGHTEST, HEAVIEST = 1e-100, 1e100
 
 NUMERIC = "biuf"
 
+FILL = "Drop or impute missing values first, or name the columns, in a data frame, whose gaps are taken as they are."
+NAME = "name the columns, in a data frame, to have text and dates taken as they are"
+
 
 def checked_rows(X: Any, dtype: str, check: Callable[..., Any], *, nan: bool = False) -> Any:
     """X as finite rows of this dtype, dense or CSR; ``check`` is one of scikit-learn's, which also takes frames.
@@ -59,7 +62,8 @@ def refuse_other_kinds(name: str, values: Any) -> None:
     if kind == "c":
         raise ValueError(f"Complex data not supported: {name} has dtype {array.dtype}")
     if kind in "UST":
-        raise ValueError(f"{name} must hold numbers, got the text {array.flat[0]!s} at {_place((0,) * array.ndim)}")
+        where = _place((0,) * array.ndim)
+        raise ValueError(f"{name} must hold numbers, got the text {array.flat[0]!s} at {where}{_hint(name)}")
     if kind in "Mm":
         raise ValueError(f"{name} must hold numbers, got {array.dtype}: turn dates into numbers first")
     if kind == "O":
@@ -89,9 +93,15 @@ def refuse_text(X: Any, name: str = "X") -> None:
     for place, value in np.ndenumerate(array):
         if not isinstance(value, (float, np.ndarray)) and is_missing(value):
             where = _place(place, column_names(X))
-            raise ValueError(f"Input {name} contains NaN at {where} ({value!r}). Drop or impute missing values first.")
+            raise ValueError(f"Input {name} contains NaN at {where} ({value!r}). {FILL}")
         if isinstance(value, (str, bytes, complex, np.datetime64)) or hasattr(value, "isoformat"):
-            raise ValueError(f"{name} must hold numbers, got {value!r} at {_place(place, column_names(X))}")
+            raise ValueError(
+                f"{name} must hold numbers, got {value!r} at {_place(place, column_names(X))}{_hint(name)}"
+            )
+
+
+def _hint(name: str) -> str:
+    return f": {NAME}" if name == "X" else ""
 
 
 def check_indices(X: Any) -> None:
@@ -136,7 +146,7 @@ def _raise_for(given: Any, dtype: str, row: int, column: int, names: Any) -> Non
     value = np.nan if is_missing(value) else float(value)
     where = _place((row, column), names)
     if np.isnan(value):
-        raise ValueError(f"Input X contains NaN at {where}. Drop or impute missing values first.")
+        raise ValueError(f"Input X contains NaN at {where}. {FILL}")
     if np.isinf(value):
         raise ValueError(f"Input X contains infinity at {where}.")
     raise ValueError(

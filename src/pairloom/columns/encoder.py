@@ -127,7 +127,7 @@ class Encoder:
         """(rows, columns), with categories as codes."""
         if values.one:
             row = [self._code(j, v, learn) if v is None or type(v) is str else v for j, v in enumerate(values.columns)]
-            return np.array([row])
+            return np.array([row], dtype=float)
         numbers = np.empty((values.n, len(values.columns)))
         for j, column in enumerate(values.columns):
             numbers[:, j] = [self._code(j, v, learn) for v in column] if type(column) is list else column

@@ -55,7 +55,10 @@ def table_of(X: Any, dropped: Collection[str] = ()) -> Table:
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise ValueError(f"the columns of X must have different names; {twice!r} is there twice")
-    frame = nw.from_native(X, eager_only=True)
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except TypeError:
+        raise ValueError(f"X must be a frame that has its rows; got a {type(X).__name__}: collect it first") from None
     nothing = np.full(len(frame), np.nan)
     made = [("drop", nothing) if name in dropped else _column(name, frame[name]) for name in names]
     return Table(names, [kind for kind, _ in made], [values for _, values in made], len(frame))
@@ -75,8 +78,9 @@ def _column(name: str, series: Any) -> tuple[Kind | None, Array]:
         return "category", _objects(series)
     if dtype == nw.Object:  # of polars
         return None, _objects(series)
+    own = getattr(series.to_native(), "dtype", dtype)
     raise ValueError(
-        f"column {name!r} has the type {dtype}, which is none of numbers, bool, text, category or dates: turn it into "
+        f"column {name!r} has the type {own}, which is none of numbers, bool, text, category or dates: turn it into "
         f'one of these, or leave it out, columns={{{name!r}: "drop"}}'
     )
 

@@ -71,6 +71,8 @@ def one_row(encoder: Encoder, x: Any) -> Any:
 
 def named_columns(X: Any, columns: ColumnsLike) -> Table | None:
     """The columns of a frame, if they have names."""
+    if isinstance(X, Mapping) or (isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping)):
+        raise ValueError("X must be a data frame or an array: of mappings make one, pandas.DataFrame(X)")
     if not is_named(X):
         return None
     dropped = {name for name, kind in dict(columns_of(columns).kinds).items() if kind == "drop"}
