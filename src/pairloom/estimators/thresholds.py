@@ -72,8 +72,9 @@ class ThresholdClassifier(StreamEstimator):
         A cost ratio could also be met by the threshold with the least cost on the rows themselves, which is what
         ``choose_threshold`` does for scores of which nothing is known. On later rows it costs more where positives are
         few. ``benchmarks/alerts.py`` compares the two on five streams, four seeds each, by the cost on later rows over
-        the least there is: the fit is better for 11 of 15 streams and ratios, by 2 % on average for ratios of 20 and
-        4 % for 100, and worse by 2 % for ratios of 5, where log-odds far from a straight line cost up to 7 %.
+        the least there is. The fit costs less in 11 of 15 cases: on average by 2 % of the least cost for a ratio of 20
+        and 5 % for 100 (most of it under drift), and 1 % more for 5; on heavy tails, where log-odds are no straight
+        line, 2 % more for each.
 
         Rows count by ``sample_weight``, without ``class_weight``: alerts are for rows as they come. Scores of a model
         that still learns fast are not those of later rows; the intervals do not know of that, nor of drift.

@@ -66,8 +66,9 @@ def check_class_counts(walk: Walk, path: str, class_weight: Any, labels: Labels 
         return  # and what is there all the same is not part of it
     n = len(labels.classes)
     walk.node(path, "ClassCounts", Scope({"C": max(2, n)}))
-    mass, total = walk.flat.arrays[f"{path}.mass"], walk.flat.values[f"{path}.total"]
-    if mass[n:].any() or not 0 < total < SIZES["MASS"] or not np.isclose(mass.sum(), total, rtol=ADDED_UP):
+    values: Any = walk.flat.values
+    mass, total = walk.flat.arrays[f"{path}.mass"], values[f"{path}.total"]
+    if mass[n:].any() or not 0 < total < SIZES["MASS"] or not np.isclose(mass.sum(), total, rtol=ADDED_UP, atol=0.0):
         raise walk.refuse(path, "must be the rows of each class, and their sum")
 
 
