@@ -215,7 +215,7 @@ def test_text_in_numbers_is_an_error_or_missing():
         (pd.DataFrame({"a": [1j]}), "column 'a' has the type complex128"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Determining the column names of a LazyFrame")
+@pytest.mark.filterwarnings("ignore:Determining the:polars.exceptions.PerformanceWarning")
 def test_what_is_no_table_is_refused(frame, message):
     with pytest.raises(ValueError, match=message):
         ColumnEncoder().fit(frame)
