@@ -2,6 +2,7 @@
 
 from pairloom.data.catalogue import DATASETS, Part, Source
 from pairloom.data.datasets import Dataset, load_dataset
+from pairloom.data.fraud import fraud_like
 from pairloom.data.synthetic import drift, duplicates, imbalanced, sorted_stream
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Source",
     "drift",
     "duplicates",
+    "fraud_like",
     "imbalanced",
     "load_dataset",
     "sorted_stream",
