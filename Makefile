@@ -32,6 +32,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/kernel_systems.py
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/race.py
+	$(BIN)/python benchmarks/columns.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/soak.py
 

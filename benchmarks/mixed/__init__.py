@@ -1,0 +1,1 @@
+"""Mixed columns: what `benchmarks/columns.py` compares."""

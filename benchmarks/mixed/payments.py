@@ -1,0 +1,168 @@
+"""The fraud-like stream, block by block: each block is scored, then learned."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.table import Table
+from sklearn.metrics import roc_auc_score
+
+from mixed.speed import dicts
+from pairloom import AUCClassifier
+from pairloom.data import fraud_like
+
+TEXTS = ["channel", "country", "merchant", "device"]
+
+
+@dataclass(frozen=True)
+class Size:
+    """``rows`` of the stream, those of a ``block``, of a window of AUC (``every``), and the most that ARF takes.
+
+    ``positive``: the share of fraud.
+    """
+
+    rows: int = 100_000
+    block: int = 1_000
+    every: int = 10_000
+    slow_rows: int = 20_000
+    positive: float = 0.01
+
+
+class Ours:
+    """AUCClassifier on the frames as they are."""
+
+    def __init__(self, size: Size) -> None:
+        self.model: Any = AUCClassifier(random_state=0)
+
+    def score(self, frame: pd.DataFrame) -> np.ndarray:
+        return np.asarray(self.model.decision_function(frame))
+
+    def learn(self, frame: pd.DataFrame, y: np.ndarray) -> None:
+        self.model.partial_fit(frame, y, classes=[0, 1])
+
+
+class River:
+    """A model of river's on mappings, with the hour and the weekday in the place of the date."""
+
+    def __init__(self, model: Any, whole: bool) -> None:
+        self.model, self.whole = model, whole
+
+    def rows(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
+        """Of trees without the missing values, which they know how to pass; of others with None and "missing"."""
+        rows = dicts(by_hand(frame))
+        if not self.whole:
+            return [{name: value for name, value in row.items() if value is not None} for row in rows]
+        return [row | {name: row[name] or "missing" for name in TEXTS} for row in rows]
+
+    def score(self, frame: pd.DataFrame) -> np.ndarray:
+        return np.array([self.model.predict_proba_one(row).get(1, 0.0) for row in self.rows(frame)])
+
+    def learn(self, frame: pd.DataFrame, y: np.ndarray) -> None:
+        for row, label in zip(self.rows(frame), y.tolist(), strict=True):
+            self.model.learn_one(row, label)
+
+
+class Retrained:
+    """LightGBM with categories of its own, trained anew on all rows so far."""
+
+    def __init__(self, size: Size) -> None:
+        self.every, self.frames, self.labels, self.model = size.every, [], [], None
+        self.types: dict[str, Any] = {}
+
+    def score(self, frame: pd.DataFrame) -> np.ndarray:
+        if self.model is None:
+            return np.zeros(len(frame))
+        return np.asarray(self.model.predict_proba(by_hand(frame).astype(self.types))[:, 1])
+
+    def learn(self, frame: pd.DataFrame, y: np.ndarray) -> None:
+        from lightgbm import LGBMClassifier
+
+        self.frames.append(by_hand(frame))
+        self.labels.append(y)
+        labels = np.concatenate(self.labels)
+        if len(labels) % self.every == 0:
+            whole = pd.concat(self.frames)
+            self.types = {name: pd.CategoricalDtype(sorted(whole[name].dropna().unique())) for name in TEXTS}
+            made = LGBMClassifier(n_estimators=100, num_leaves=15, min_child_samples=50, n_jobs=1, verbose=-1)
+            self.model = made.fit(whole.astype(self.types), labels)
+
+
+def by_hand(frame: pd.DataFrame) -> pd.DataFrame:
+    """The hour and the weekday in the place of the date."""
+    time = frame["time"].dt
+    return frame.drop(columns="time").assign(hour=time.hour + time.minute / 60, weekday=time.weekday)
+
+
+def river_forest(size: Size) -> River:
+    from river.forest import ARFClassifier
+
+    return River(ARFClassifier(seed=0), whole=False)
+
+
+def river_logistic(size: Size) -> River:
+    from river import compose, linear_model, preprocessing, stats
+
+    numbers = [name for name in by_hand(pd.DataFrame(fraud_like(2)[0])) if name not in TEXTS]
+    filled = compose.Select(*numbers) | preprocessing.StatImputer(*((name, stats.Mean()) for name in numbers))
+    union = (filled | preprocessing.StandardScaler()) + (compose.Select(*TEXTS) | preprocessing.OneHotEncoder())
+    return River(union | linear_model.LogisticRegression(), whole=True)
+
+
+CONTESTANTS: dict[str, Callable[[Size], Any]] = {
+    "AUCClassifier, raw frames": Ours,
+    "LightGBM, retrained": Retrained,
+    "river logistic": river_logistic,
+    "river ARF": river_forest,
+}
+
+
+def prequential(model: Any, frame: pd.DataFrame, y: np.ndarray, size: Size) -> tuple[np.ndarray, float]:
+    """The score that each row had before it was learned (of the first block none), and processor seconds."""
+    scores, start = np.zeros(len(y)), time.process_time()
+    for at in range(0, len(y), size.block):
+        rows = slice(at, at + size.block)
+        if at:
+            scores[rows] = model.score(frame.iloc[rows])
+        model.learn(frame.iloc[rows], y[rows])
+    return scores, time.process_time() - start
+
+
+def windows(scores: np.ndarray, y: np.ndarray, size: Size) -> np.ndarray:
+    """AUC of each window after the first, in which LightGBM knows nothing yet."""
+    cuts = range(size.every, len(scores), size.every)
+    return np.array([roc_auc_score(y[at : at + size.every], scores[at : at + size.every]) for at in cuts])
+
+
+def table_of_payments(size: Size, drift: float) -> Table:
+    columns, y = fraud_like(size.rows, positive=size.positive, drift=drift)
+    frame, ours, base = pd.DataFrame(columns), np.zeros(0), 0.0
+    table = Table(title=f"fraud_like({size.rows:,}, drift={drift:g}), blocks of {size.block:,}: score, then learn")
+    headings = (
+        "system",
+        "rows",
+        "mean window AUC",
+        "ours, same rows",
+        "last window",
+        "CPU s",
+        "µs per row",
+        "times ours",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "system" else "right")
+    for name, make in CONTESTANTS.items():
+        n = min(size.rows, size.slow_rows) if name == "river ARF" else size.rows
+        scores, spent = prequential(make(size), frame.iloc[:n], y[:n], size)
+        aucs, micros = windows(scores, y[:n], size), 1e6 * spent / n
+        if not len(ours):
+            ours, base = aucs, micros
+        cells = [aucs.mean(), ours[: len(aucs)].mean(), aucs[-1]]
+        table.add_row(name, f"{n:,}", *(f"{auc:.4f}" for auc in cells), f"{spent:,.1f}", f"{micros:,.0f}",
+                      f"{micros / base:.2f}")  # fmt: skip
+    table.caption = (
+        f"windows of {size.every:,} rows after the first; LightGBM is trained anew on all rows so far at the end of "
+        f"each; river ARF is slow and takes the first {min(size.rows, size.slow_rows):,} rows only"
+    )
+    return table
