@@ -1,0 +1,124 @@
+"""Files of models with named columns: whole, or refused."""
+
+from contextlib import suppress
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pairloom
+from pairloom import ModelFileError
+from pairloom.base.tree import same
+from pairloom.columns import Columns
+from pairloom.columns.loops import COUNT, HIGH, MASS
+from pairloom.systems import FPOGD
+from tests.hostile import hostile, read, sign
+from tests.mixed import mixed
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    frame, y = mixed(80)
+    path = tmp_path_factory.mktemp("columns") / "model"
+    pairloom.save(FPOGD(n_components=8, columns={"items": "category"}, random_state=0).fit(frame, y), path)
+    return path
+
+
+def test_what_parameters_say_of_columns_is_in_the_file(saved):
+    frame, y = mixed(80)
+    part = Columns({"items": "category", "shop": "drop"}, max_categories=4, n_hashed=2, on_text="missing")
+    for columns in (part, {"items": "category"}, None):
+        model = FPOGD(n_components=8, columns=columns, random_state=0).fit(frame, y)
+        pairloom.save(model, saved.with_name("other"))
+        found = pairloom.load(saved.with_name("other"))
+        assert found.columns == columns
+        assert same(found.state_, model.state_)
+    model.set_params(columns=part)
+    with pytest.raises(ValueError, match="were changed after it was fitted"):
+        pairloom.save(model, saved.with_name("other"))
+
+
+def test_a_file_from_before_there_were_columns_is_still_whole(saved):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    model = FPOGD(n_components=8, random_state=0).fit(pd.DataFrame(X, columns=[*"abc"]), X[:, 0] > 0)
+    pairloom.save(model, saved.with_name("old"))
+    header, arrays = read(saved.with_name("old"))
+    state = header["state"]
+    for table in (state["values"], state["kinds"], arrays):
+        for path in [path for path in table if path.split(".")[0] == "columns"]:
+            del table[path]
+    del header["model"]["columns"], header["model"]["class_weight"]
+    saved.with_name("old").write_bytes(sign(header, arrays))
+    found = pairloom.load(saved.with_name("old"))
+    assert found.feature_names_in_.tolist() == [*"abc"]
+    frame = pd.DataFrame(X, columns=[*"abc"])
+    np.testing.assert_array_equal(found.decision_function(frame), model.decision_function(frame))
+    assert found.partial_fit(frame, X[:, 0] > 0).n_seen_ == 80
+
+
+def arrays_with(name, place, value):
+    def change(header, arrays):
+        arrays[f"columns.{name}"][place] = value
+
+    return change
+
+
+def values_with(path, value):
+    def change(header, arrays):
+        header["state"]["values"][f"columns.{path}"] = value
+
+    return change
+
+
+def more_columns(header, arrays):
+    arrays["columns.kinds"] = np.append(arrays["columns.kinds"], 0)
+
+
+HOSTILE = {
+    "a kind that is none": arrays_with("kinds", 0, 7),
+    "a category where there is no room": arrays_with("kinds", 0, 1),
+    "a column that starts elsewhere": arrays_with("starts", 2, 5),
+    "columns that do not start at 0": arrays_with("starts", 0, 1),
+    "values without a weight": arrays_with("statistics", (MASS, 0), 0.0),
+    "a sum that is none": arrays_with("statistics", (1, 0), np.nan),
+    "a code that is none": arrays_with("statistics", (HIGH, 4), 20.0),
+    "a count that is infinite": arrays_with("statistics", (COUNT, 1), np.inf),
+    "a layout that is none": values_with("layout", 3),
+    "another width": values_with("width", 3),
+    "a name that is none": values_with("names.0", 3),
+    "a name that is there twice": values_with("names.0", "age"),
+    "a name that the header does not have": values_with("names.0", "sum"),
+    "a category twice": values_with("categories.4.1", "ios"),
+    "a category without letters": values_with("categories.4.1", ""),
+    "a category too long": values_with("categories.4.1", "a" * 65),
+    "more columns": more_columns,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_columns_are_refused(saved, name):
+    header, arrays = read(saved)
+    HOSTILE[name](header, arrays)
+    path = saved.with_name("hostile")
+    path.write_bytes(sign(header, arrays))
+    with pytest.raises(ModelFileError):
+        pairloom.load(path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_whatever_loads_encodes_and_learns(saved):
+    frame, y = mixed(30, seed=2)
+    header, arrays = read(saved)
+    path, loaded = saved.with_name("fuzzed"), 0
+    for seed in range(300):
+        path.write_bytes(hostile(header, arrays, np.random.default_rng(seed), state_only=True))
+        try:
+            model = pairloom.load(path)
+        except ModelFileError:
+            continue
+        loaded += 1
+        # Numbers that no stream gives may be too much for NumPy, which says so (`test_persist_fuzz.py`).
+        with suppress(ValueError, ArithmeticError, IndexError):
+            model.predict(frame)
+            model.partial_fit(frame, y)
+    assert loaded
