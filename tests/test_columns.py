@@ -31,7 +31,7 @@ class Naive:
     """The specification: one row at a time, in plain Python. Numbers "a" and "b", a category "c", a date "d"."""
 
     def __init__(self):
-        self.values, self.codes = {"a": [], "b": [], "d": []}, []
+        self.values, self.codes, self.now = {"a": [], "b": [], "d": []}, [], -math.inf
 
     def row(self, x):
         made = []
@@ -40,7 +40,7 @@ class Naive:
             made += [x[name], 0.0] if x[name] is not None else [sum(past) / len(past), 1.0] if past else [0.0, 0.0]
         made += self.category(x["c"]) + self.date(x["d"])
         for name in self.values:
-            self.values[name] += [] if x[name] is None else [self.days(x[name]) if name == "d" else x[name]]
+            self.values[name] += [] if x[name] is None else [made[-8] if name == "d" else x[name]]
         return made
 
     def category(self, value):
@@ -57,15 +57,12 @@ class Naive:
     def date(self, value):
         past = self.values["d"]
         if value is None:
-            return [sum(past) / len(past) - past[0], *[0.0] * 6, 1.0] if past else [0.0] * 8
-        days = self.days(value)
+            return [sum(past) / len(past), *[0.0] * 6, 1.0] if past else [0.0] * 8
+        days = (value - datetime(1970, 1, 1)).total_seconds() / 86400
+        self.now = max(self.now, days)
         turns = (days, (days + 3) / 7, days / 365.2425)
         parts = [f(2 * math.pi * (turn % 1)) for turn in turns for f in (math.sin, math.cos)]
-        return [days - (past[0] if past else days), *parts, 0.0]
-
-    @staticmethod
-    def days(value):
-        return (value - datetime(1970, 1, 1)).total_seconds() / 86400
+        return [self.now - days, *parts, 0.0]
 
 
 ROWS = st.fixed_dictionaries(
@@ -186,7 +183,16 @@ def test_text_as_numbers_and_dates_where_the_kind_is_pinned():
     encoder = ColumnEncoder({"a": "number", "when": "date"})
     for row in rows:
         encoder.learn_one(row)
-    assert encoder.transform_one(rows[1])[:3].tolist() == [1.5, 1.0, 2.5]
+    assert encoder.transform_one(rows[0])[:3].tolist() == [1.5, 0.0, 2.5]
+
+
+def test_age_is_before_the_newest_of_all_dates():
+    encoder = ColumnEncoder().learn_one({"born": date(2000, 1, 1), "now": date(2000, 1, 5)})
+    encoder.learn_one({"born": None, "now": date(2000, 1, 11)})
+    age = encoder.get_feature_names_out().tolist().index("born_age")
+    assert encoder.transform_one({"born": date(2000, 1, 1), "now": None})[age] == 10.0
+    assert encoder.transform_one({"born": date(2000, 1, 1), "now": date(2000, 1, 21)})[age] == 20.0
+    assert encoder.transform_one({"born": None, "now": None})[age] == 4.0  # the mean age so far
 
 
 def test_text_in_numbers_is_an_error_or_missing():

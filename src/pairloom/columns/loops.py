@@ -10,12 +10,12 @@ from pairloom.base.typing import Array
 NUMBER, CATEGORY, DATE, DROP, OPEN = range(5)
 """Kinds of columns; OPEN: nothing has come yet that tells."""
 
-MASS, SUM, LOW, HIGH, LAST, ORIGIN, COUNT, ORDER, WHOLE, AGAIN = range(10)
-"""Rows of the statistics: weight and weighted sum of the values, smallest, largest, last and first of them, their
-number, +1 if each was larger than the last (-1: smaller; 0: neither), 1 if all are whole numbers, and how many rows had
-a category that had come before."""
+MASS, SUM, LOW, HIGH, LAST, COUNT, ORDER, WHOLE, AGAIN = range(9)
+"""Rows of the statistics: weight and weighted sum of the numbers (of dates: ages), smallest, largest and last value,
+their number, +1 if each was larger than the last (-1: smaller; 0: neither), 1 if all are whole numbers, and how many
+rows had a category that had come before."""
 
-N_STATISTICS = 10
+N_STATISTICS = 9
 DATE_WIDTH = 7
 WEEK, YEAR = 7.0, 365.2425
 
@@ -33,6 +33,7 @@ def encode(
     any kind: whatever it is, its missing value is 0, or NaN.
     """
     for t in range(values.shape[0]):
+        now = newest(values[t], kinds, statistics)
         for j in range(values.shape[1]):
             value, kind, at, column = values[t, j], kinds[j], starts[j], statistics[:, j]
             missing = np.isnan(value)
@@ -51,10 +52,7 @@ def encode(
                 if marked and missing:
                     out[t, at + 1] = 1.0
             elif kind == DATE:
-                if learn and column[COUNT] == 0:
-                    column[ORIGIN] = value
-                filled = column[SUM] / column[MASS] if missing and not missing_stay else value
-                out[t, at] = filled - column[ORIGIN]
+                out[t, at] = column[SUM] / column[MASS] if missing and not missing_stay else now - value
                 if not missing:
                     circles(value, out[t, at + 1 : at + DATE_WIDTH])
                 elif missing_stay:
@@ -64,7 +62,20 @@ def encode(
             if learn and not missing:
                 if kind == CATEGORY and column[COUNT] > 0 and value <= column[HIGH] and value < n_named:
                     column[AGAIN] += 1.0
-                remember(value, weight[t], column)
+                remember(value, now - value if kind == DATE else value, weight[t], column)
+
+
+@compiled
+def newest(values: Array, kinds: Array, statistics: Array) -> float:
+    """The latest of all dates so far, those of this row included."""
+    now = -np.inf
+    for j in range(values.shape[0]):
+        if kinds[j] == DATE:
+            if statistics[COUNT, j] > 0:
+                now = max(now, statistics[HIGH, j])
+            if values[j] > now:
+                now = values[j]
+    return now
 
 
 @compiled
@@ -76,8 +87,8 @@ def circles(days: float, out: Array) -> None:
 
 
 @compiled
-def remember(value: float, weight: float, column: Array) -> None:
-    """Take one value into the statistics of its column."""
+def remember(value: float, number: float, weight: float, column: Array) -> None:
+    """Take one value into the statistics of its column, and the number that it became."""
     if column[COUNT] == 0:
         column[LOW] = column[HIGH] = value
         column[WHOLE] = 1.0
@@ -88,6 +99,6 @@ def remember(value: float, weight: float, column: Array) -> None:
     if value != floor(value):
         column[WHOLE] = 0.0
     column[MASS] += weight
-    column[SUM] += weight * value
+    column[SUM] += weight * number
     column[LAST] = value
     column[COUNT] += 1.0

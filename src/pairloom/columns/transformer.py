@@ -35,7 +35,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     columns_ : :class:`ColumnReport`: kinds, categories, and columns of no use.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
-    Cost: some 10 microseconds for a row of 20 columns, and for each column 10 numbers and the names of at most
+    Cost: some 10 microseconds for a row of 20 columns, and for each column nine numbers and the names of at most
     ``max_categories`` categories.
 
     >>> from pairloom.columns import Columns
