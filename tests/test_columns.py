@@ -32,6 +32,7 @@ class Naive:
 
     def __init__(self):
         self.values, self.codes, self.now = {"a": [], "b": [], "d": []}, [], -math.inf
+        self.oldest = math.inf
 
     def row(self, x):
         made = []
@@ -59,9 +60,11 @@ class Naive:
         if value is None:
             return [sum(past) / len(past), *[0.0] * 6, 1.0] if past else [0.0] * 8
         days = (value - datetime(1970, 1, 1)).total_seconds() / 86400
-        self.now = max(self.now, days)
-        turns = (days, (days + 3) / 7, days / 365.2425)
-        parts = [f(2 * math.pi * (turn % 1)) for turn in turns for f in (math.sin, math.cos)]
+        seen = self.now - self.oldest if past else 0.0
+        self.now, self.oldest = max(self.now, days), min(self.oldest, days)
+        turns = {1: days, 7: (days + 3) / 7, 365.2425: days / 365.2425}
+        parts = [f(2 * math.pi * (turn % 1)) if seen >= period / 2 else 0.0
+                 for period, turn in turns.items() for f in (math.sin, math.cos)]  # fmt: skip
         return [self.now - days, *parts, 0.0]
 
 

@@ -54,7 +54,7 @@ def encode(
             elif kind == DATE:
                 out[t, at] = column[SUM] / column[MASS] if missing and not missing_stay else now - value
                 if not missing:
-                    circles(value, out[t, at + 1 : at + DATE_WIDTH])
+                    circles(value, column[HIGH] - column[LOW], out[t, at + 1 : at + DATE_WIDTH])
                 elif missing_stay:
                     out[t, at + 1 : at + DATE_WIDTH] = np.nan
                 else:
@@ -79,11 +79,16 @@ def newest(values: Array, kinds: Array, statistics: Array) -> float:
 
 
 @compiled
-def circles(days: float, out: Array) -> None:
-    """Where in the day, the week (1970 began on a Thursday) and the year a time is, as points on circles."""
-    for k, turns in enumerate((days, (days + 3.0) / WEEK, days / YEAR)):
-        part = 2.0 * pi * (turns - floor(turns))
-        out[2 * k], out[2 * k + 1] = sin(part), cos(part)
+def circles(days: float, seen: float, out: Array) -> None:
+    """Where in the day, the week (1970 began on a Thursday) and the year a time is, as points on circles.
+
+    A circle of which less than a half was ``seen`` stays 0: a scale fixed on a short arc would not hold for the rest.
+    """
+    for k, period in enumerate((1.0, WEEK, YEAR)):
+        if 2.0 * seen >= period:
+            turns = (days + 3.0) / period if period == WEEK else days / period
+            part = 2.0 * pi * (turns - floor(turns))
+            out[2 * k], out[2 * k + 1] = sin(part), cos(part)
 
 
 @compiled
