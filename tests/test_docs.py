@@ -66,3 +66,10 @@ def test_links_lead_somewhere():
     for page in [*PAGES, "CONTRIBUTING.md"]:
         for target in re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / page).read_text()):
             assert ((ROOT / page).parent / target).exists(), f"{page} links to {target}"
+
+
+def test_links_to_figures_of_the_report_lead_to_them():
+    report = (ROOT / "docs/reproduction/index.html").read_text()
+    linked = re.findall(r"^\[\w+\]: reproduction/index.html#(.+)$", (ROOT / "docs/theory.md").read_text(), re.MULTILINE)
+    assert len(linked) == 5
+    assert all(f'id="{figure}"' in report for figure in linked)
