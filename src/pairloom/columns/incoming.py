@@ -61,6 +61,8 @@ def first_row(x: Any, dtype: str, columns: ColumnsLike, layout: int | None) -> I
 
 def one_row(encoder: Encoder, x: Any) -> Any:
     """A row for an encoder: a mapping from names, or values in order."""
+    if type(x) is dict:
+        return x
     x = named_row(x)
     if isinstance(x, Mapping):
         return x

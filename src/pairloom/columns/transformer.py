@@ -68,17 +68,18 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     def learn_one(self, x: Any, sample_weight: float = 1.0) -> Self:
         """Get to know one row: a mapping from names."""
-        weight = one_weight(sample_weight)
-        if self._encoder is None:
-            self._check_parameters()
-            row = first_row(x, self.dtype, self.columns, CODES if self.codes else MARKED)
-            if row is None:
-                raise ValueError("the first row must be a mapping from the names of the columns")
-        else:
-            row = Incoming(self._encoder.read(one_row(self._encoder, x), self.dtype), self.dtype, self._encoder)
+        weight, encoder = one_weight(sample_weight), self._encoder
+        if encoder is not None:
+            values = encoder.read(one_row(encoder, x), self.dtype)
+            if weight[0]:
+                encoder.learn(values, weight, self.dtype)
+            return self
+        self._check_parameters()
+        row = first_row(x, self.dtype, self.columns, CODES if self.codes else MARKED)
+        if row is None or row.encoder is None:
+            raise ValueError("the first row must be a mapping from the names of the columns")
         if weight[0]:
-            self._encoder = row.encoder
-            names = self._known().state.names
+            self._encoder, names = row.encoder, row.encoder.state.names
             self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
             row.numbers(weight)
         return self
