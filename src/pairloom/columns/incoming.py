@@ -73,7 +73,8 @@ def one_row(encoder: Encoder, x: Any) -> Any:
 
 def named_columns(X: Any, columns: ColumnsLike) -> Table | None:
     """The columns of a frame, if they have names."""
-    if isinstance(X, Mapping) or (isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping)):
+    first = X[0] if isinstance(X, (list, tuple)) and len(X) else X
+    if isinstance(first, Mapping) and not hasattr(X, "tocsr"):  # one kind of sparse rows is a mapping
         raise ValueError("X must be a data frame or an array: of mappings make one, pandas.DataFrame(X)")
     if not is_named(X):
         return None
