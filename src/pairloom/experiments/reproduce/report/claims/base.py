@@ -73,11 +73,6 @@ def too_short(results: Results, experiment: str) -> Finding:
     return Finding("The streams of this run are too few or too short to judge it.", Verdict.UNTESTED)
 
 
-def untested(why: str) -> Callable[[Results], Finding]:
-    """For a claim that no experiment here is about."""
-    return lambda results: Finding(why, Verdict.UNTESTED)
-
-
 def graded(holds: bool, in_part: bool) -> Verdict:
     """The first that is true, or FAILS."""
     return Verdict.HOLDS if holds else Verdict.IN_PART if in_part else Verdict.FAILS
