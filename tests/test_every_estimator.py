@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import roc_auc_score
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import check_class_weight_classifiers, check_estimator
 
 from pairloom import systems
 from tests.conftest import STREAMS, make_stream
@@ -24,6 +24,10 @@ CLASSIFIERS = [form for form in FORMS if is_classifier(make(form))]
 
 SAMPLE_WEIGHTS = {"check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"}
 """scikit-learn exempts its own SGD from these: they reorder the rows."""
+
+NARROW = {"KOIL-FIFO": {"check_class_weight_classifiers"}}
+"""Its published width, 1 / 2d, sees nothing of rows 20 apart: scores are 0 to 18 digits but for a few, whose log-odds
+then have no bounds, whatever classes weigh. The check below, with a width by the rows, passes."""
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
@@ -58,7 +62,12 @@ def test_scikit_learn_checks_pass(form):
     """One form of each class: they are checks of the class."""
     results = check_estimator(make(form), on_fail=None)
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
-    assert failed <= SAMPLE_WEIGHTS
+    assert failed <= SAMPLE_WEIGHTS | NARROW.get(form, set())
+
+
+@pytest.mark.parametrize("form", [form for form in CLASSIFIERS if "gamma" in make(form).get_params()])
+def test_classes_weigh_as_scikit_learn_wants_it_where_the_kernel_sees_the_rows(form):
+    check_class_weight_classifiers(form, make(form, gamma="median"))
 
 
 @pytest.mark.parametrize(("form", "kind"), [(form, STREAMS[k % 4]) for k, form in enumerate(ONLINE)])
