@@ -66,7 +66,7 @@ class StreamEstimator(BaseEstimator, ABC):
     """Parameters that older files do not have, and what they stand for there."""
 
     dtype: Dtype
-    columns: ColumnsLike
+    columns: ColumnsLike = None
     random_state: Any
     stream_: Stream
     _labels: Any = None

@@ -53,7 +53,7 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
     added: ClassVar[dict[str, Any]] = {"columns": None, "class_weight": None}
 
     pos_label: Any
-    class_weight: ClassWeight
+    class_weight: ClassWeight = None
     _declared: Array | None = None
     _calibration: ClassVar[Calibration] = Calibration()
 

@@ -17,7 +17,7 @@ from pairloom.stream.observers import RECENT
 class ThresholdClassifier(StreamEstimator):
     """What a classifier says of thresholds."""
 
-    class_weight: ClassWeight
+    class_weight: ClassWeight = None
 
     @property
     @abstractmethod

@@ -136,7 +136,7 @@ def build(name: Any, values: Mapping[str, Any], known: Mapping[str, type], room:
         )
     kind = known[name]
     wanted = signature(kind).parameters.keys()
-    values = {**getattr(kind, "added", {}), **values}
+    values = {**{name: value for name, value in getattr(kind, "added", {}).items() if name in wanted}, **values}
     if values.keys() != wanted:
         strange = ", ".join(sorted(values.keys() ^ wanted))
         raise ModelFileError(f"{name} has other parameters in the file than in this version: {strange[:200]}")
