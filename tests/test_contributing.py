@@ -21,6 +21,8 @@ from pairloom import (
     RandomFourier,
     Square,
     Stream,
+    load,
+    save,
 )
 from pairloom.estimators.card import Card
 from pairloom.estimators.classifier import PairwiseClassifier
@@ -29,6 +31,7 @@ from pairloom.features.scaling import fit_scaler
 from pairloom.losses import Loss
 from pairloom.memory import Example, Memory, MemoryState, Plan, Slots
 from tests.conftest import make_stream
+from tests.mixed import mixed
 
 
 @dataclass(frozen=True)
@@ -218,3 +221,11 @@ def test_a_new_system_is_a_scikit_learn_estimator_at_once():
     results = check_estimator(Recent(), on_fail=None)
     exempt = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
     assert {r["check_name"] for r in results if r["status"] == "failed"} <= exempt
+
+
+def test_a_new_system_takes_frames_and_is_saved_without_parameters_for_that(tmp_path):
+    frame, y = mixed(60)
+    model = Recent(random_state=0).fit(frame, y)
+    save(model, tmp_path / "model")
+    found = load(tmp_path / "model", parts=[Recent])
+    np.testing.assert_array_equal(found.decision_function(frame), model.decision_function(frame))
