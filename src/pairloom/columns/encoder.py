@@ -10,7 +10,7 @@ from pairloom.base.tree import copy, nbytes
 from pairloom.base.typing import Array
 from pairloom.columns.frames import Table
 from pairloom.columns.kinds import Columns, Kind
-from pairloom.columns.loops import NUMBER, OPEN, encode
+from pairloom.columns.loops import CATEGORY, NUMBER, OPEN, encode
 from pairloom.columns.reading import Values, is_gap, read_row, read_table, told_by
 from pairloom.columns.state import CODES, MARKED, PLAIN, ColumnsState, first_state
 
@@ -92,7 +92,7 @@ class Encoder:
 
     def read(self, rows: Table | Mapping[str, Any] | Sequence[Any], dtype: str) -> Values:
         """Valid values of a table or of one row, or ValueError naming row and column."""
-        if isinstance(rows, Table):
+        if type(rows) is Table:
             return read_table(self.state, rows, self.part.on_text, dtype)
         return read_row(self.state, rows, self.part.on_text, dtype)
 
@@ -102,7 +102,7 @@ class Encoder:
             # Mapped from a file that is not ours to change: joblib.load(..., mmap_mode="r").
             self.state = copy(self.state)
         if values.kinds is not None:
-            self.state.kinds[:] = values.kinds
+            self.state.tell(values.kinds)
         return self._numbers(values, weight, dtype, learn=True)
 
     def encode(self, rows: Table | Mapping[str, Any] | Sequence[Any], dtype: str) -> Array:
@@ -126,7 +126,10 @@ class Encoder:
     def _coded(self, values: Values, learn: bool) -> Array:
         """(rows, columns), with categories as codes."""
         if values.one:
-            row = [self._code(j, v, learn) if v is None or type(v) is str else v for j, v in enumerate(values.columns)]
+            row = list(values.columns)
+            for j, kind in enumerate(self.state.plain_kinds):
+                if kind == CATEGORY:
+                    row[j] = self._code(j, row[j], learn)
             return np.array([row], dtype=float)
         numbers = np.empty((values.n, len(values.columns)))
         for j, column in enumerate(values.columns):

@@ -42,22 +42,22 @@ def read_table(state: ColumnsState, table: Table, on_text: OnText, dtype: str) -
 
 def read_row(state: ColumnsState, x: Any, on_text: OnText, dtype: str) -> Values:
     """The values of one row: a mapping from names, or a sequence in the order of the columns."""
-    names, kinds, largest = state.names, state.kinds.tolist(), LARGEST[dtype]
-    given = values_by_name(x, names) if isinstance(x, Mapping) else list(x)
+    names, kinds, largest = state.names, state.plain_kinds, LARGEST[dtype]
+    given = values_by_name(x, names) if type(x) is dict or isinstance(x, Mapping) else list(x)
     if len(given) != len(names):
         raise ValueError(f"expected one row of {len(names)} values, got {len(given)}")
-    told = False
-    for j, value in enumerate(given):
-        kind = kinds[j]
+    told: dict[int, int] = {}
+    for j, (value, kind) in enumerate(zip(given, kinds, strict=True)):
         # What is plainly right is the common case, and costs least.
         plain = type(value)
         if kind == NUMBER and (plain is float or plain is int or plain is bool):
             if not -largest <= value <= largest and value == value:
                 raise _too_large(float(value), names[j], 0, dtype)
         elif kind != CATEGORY or plain is not str or not 0 < len(value) <= LONGEST:
-            kinds[j], given[j] = _value(names[j], kind, value, on_text, dtype)
-            told = told or kinds[j] != kind
-    return Values(kinds if told else None, given)
+            now, given[j] = _value(names[j], kind, value, on_text, dtype)
+            if now != kind:
+                told[j] = now
+    return Values([told.get(j, kind) for j, kind in enumerate(kinds)] if told else None, given)
 
 
 def told_by(value: Any, name: str, row: int) -> Kind:

@@ -29,9 +29,14 @@ class ColumnsState:
     categories: list[list[str]]
 
     def __post_init__(self) -> None:
-        self.slots: list[dict[str, int]] = [
-            {name: code for code, name in enumerate(known)} for known in self.categories
-        ]
+        # The code of each category, by column; and kinds as Python's numbers, which are faster to look at.
+        self.slots = [{name: code for code, name in enumerate(known)} for known in self.categories]
+        self.plain_kinds: list[int] = self.kinds.tolist()
+
+    def tell(self, kinds: Array | list[int]) -> None:
+        """The kinds that are known now."""
+        self.kinds[:] = kinds
+        self.plain_kinds = self.kinds.tolist()
 
 
 def first_state(names: list[str], kinds: list[str | None], layout: int, n_codes: int) -> ColumnsState:
