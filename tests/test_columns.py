@@ -24,7 +24,7 @@ from pairloom.systems import FPOGD, SPAM
 from tests.generic import assert_same
 from tests.mixed import mixed, records
 
-SMALL = Columns(max_categories=3, n_hashed=2)
+SMALL = Columns(max_categories=3, n_hashed=2, marks_after=0)
 
 
 class Naive:
@@ -85,7 +85,7 @@ def test_a_row_is_encoded_by_what_came_before_it(rows, cut):
     rows = [{name: row[name] for name in KINDS} for row in rows]
     naive = Naive()
     expected = [naive.row(row) for row in rows]
-    part = Columns(KINDS, max_categories=3, n_hashed=2)
+    part = Columns(KINDS, max_categories=3, n_hashed=2, marks_after=0)
     frame = pl.DataFrame(rows, schema={"a": float, "b": float, "c": str, "d": datetime}, strict=False)
     encoder = Encoder.of_table(part, table_of(frame), MARKED)
     found = [learned(encoder, table_of(piece)) for piece in (frame[:cut], frame[cut:]) if len(piece)]
@@ -106,6 +106,15 @@ def test_weights_count_as_repeated_rows_do():
     assert one.transform_one({"a": None, "c": "v"}).tolist() == two.transform_one({"a": None, "c": "v"}).tolist()
     assert one.transform_one({"a": None, "c": "v"})[0] == 3.0
     assert_same(one._encoder, one.learn_one({"a": 9.0, "c": "w"}, sample_weight=0.0)._encoder)
+
+
+def test_marks_are_used_once_there_were_gaps_enough():
+    encoder = ColumnEncoder(Columns(marks_after=2)).learn_one({"a": 1.0})
+    marks = []
+    for _ in range(4):
+        marks.append(encoder.transform_one({"a": None})[1])
+        encoder.learn_one({"a": None})
+    assert marks == [0.0, 0.0, 1.0, 1.0]
 
 
 def test_a_new_category_changes_no_other_row_and_no_width():
@@ -183,7 +192,7 @@ def test_pins_and_drops():
 
 def test_text_as_numbers_and_dates_where_the_kind_is_pinned():
     rows = [{"a": "1.5", "when": "2024-02-01"}, {"a": "", "when": "2024-02-03T12:00"}]
-    encoder = ColumnEncoder({"a": "number", "when": "date"})
+    encoder = ColumnEncoder(Columns({"a": "number", "when": "date"}))
     for row in rows:
         encoder.learn_one(row)
     assert encoder.transform_one(rows[0])[:3].tolist() == [1.5, 0.0, 2.5]
@@ -202,7 +211,7 @@ def test_text_in_numbers_is_an_error_or_missing():
     encoder = ColumnEncoder().learn_one({"a": 1.0})
     with pytest.raises(ValueError, match="column 'a' is one of numbers, but holds 'n/a' at row 0: mend it, or say"):
         encoder.learn_one({"a": "n/a"})
-    tolerant = ColumnEncoder(Columns(on_text="missing")).learn_one({"a": 1.0})
+    tolerant = ColumnEncoder(Columns(on_text="missing", marks_after=0)).learn_one({"a": 1.0})
     assert tolerant.transform_one({"a": "n/a"}).tolist() == [1.0, 1.0]
     with pytest.raises(ValueError, match="column 'd' is one of dates, but holds 3 at row 0"):
         ColumnEncoder().learn_one({"d": date(2024, 1, 1)}).learn_one({"d": 3})

@@ -119,7 +119,7 @@ class Encoder:
         out = np.zeros((values.n, state.width))
         encode(
             numbers, weight, state.kinds, state.starts, state.statistics, learn, state.layout == CODES,
-            state.layout == MARKED, self.part.max_categories, out,
+            self.part.marks_after if state.layout == MARKED else -1, self.part.max_categories, out,
         )  # fmt: skip
         return out.astype(dtype, copy=False)
 

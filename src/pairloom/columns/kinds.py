@@ -19,6 +19,8 @@ class Columns:
     kinds : kinds by name, such as {"device": "category", "id": "drop"}; of the other columns, their type tells.
     max_categories : categories of a column that have a number of their own, in the order in which they came.
     n_hashed : numbers that all further categories of a column share, each by its hash.
+    marks_after : missing values of a column of numbers or dates after which its mark of missing is used. Before that it
+        stays 0: of few rows a model learns more noise than news from a mark.
     on_text : what a column of numbers or dates does with a value that is none: "raise", or take it for "missing".
 
     >>> Columns({"device": "category"}).max_categories
@@ -28,6 +30,7 @@ class Columns:
     kinds: Mapping[str, Kind] | Iterable[tuple[str, Kind]] = ()
     max_categories: int = 16
     n_hashed: int = 4
+    marks_after: int = 256
     on_text: OnText = "raise"
 
     def __post_init__(self) -> None:
@@ -39,6 +42,7 @@ class Columns:
         object.__setattr__(self, "kinds", tuple(pinned.items()))
         check_count("max_categories", self.max_categories)
         check_count("n_hashed", self.n_hashed)
+        check_count("marks_after + 1", self.marks_after + 1 if isinstance(self.marks_after, int) else self.marks_after)
         check_choice("on_text", self.on_text, OnText)
 
 

@@ -10,12 +10,12 @@ from pairloom.base.typing import Array
 NUMBER, CATEGORY, DATE, DROP, OPEN = range(5)
 """Kinds of columns; OPEN: nothing has come yet that tells."""
 
-MASS, SUM, LOW, HIGH, LAST, COUNT, ORDER, WHOLE, AGAIN = range(9)
+MASS, SUM, LOW, HIGH, LAST, COUNT, ORDER, WHOLE, AGAIN, GAPS = range(10)
 """Rows of the statistics: weight and weighted sum of the numbers (of dates: ages), smallest, largest and last value,
-their number, +1 if each was larger than the last (-1: smaller; 0: neither), 1 if all are whole numbers, and how many
-rows had a category that had come before."""
+their number, +1 if each was larger than the last (-1: smaller; 0: neither), 1 if all are whole numbers, how many rows
+had a category that had come before, and how many had none."""
 
-N_STATISTICS = 9
+N_STATISTICS = 10
 DATE_WIDTH = 7
 WEEK, YEAR = 7.0, 365.2425
 
@@ -23,12 +23,13 @@ WEEK, YEAR = 7.0, 365.2425
 @compiled
 def encode(
     values: Array, weight: Array, kinds: Array, starts: Array, statistics: Array, learn: bool, missing_stay: bool,
-    marked: bool, n_named: int, out: Array,
+    marks_after: int, n_named: int, out: Array,
 ) -> None:  # fmt: skip
     """Fill ``out`` (rows, numbers), zero before, from ``values`` (rows, columns): NaN is missing, categories are codes.
 
     ``learn``: take each row into the statistics after it was encoded. ``missing_stay``: NaN stays NaN, and categories
-    stay codes. ``marked``: a number has a mark of missing beside it. ``n_named``: codes of single categories, given in
+    stay codes. ``marks_after``: a number has a mark of missing beside it, which is used once so many were missing; -1:
+    it has none. ``n_named``: codes of single categories, given in
     the order in which these come; hashes have larger ones. A column of which nothing has come yet may be of
     any kind: whatever it is, its missing value is 0, or NaN.
     """
@@ -49,7 +50,7 @@ def encode(
                     out[t, at + 1 + int(value)] = 1.0
             elif kind == NUMBER:
                 out[t, at] = column[SUM] / column[MASS] if missing and not missing_stay else value
-                if marked and missing:
+                if missing and 0 <= marks_after <= column[GAPS]:
                     out[t, at + 1] = 1.0
             elif kind == DATE:
                 out[t, at] = column[SUM] / column[MASS] if missing and not missing_stay else now - value
@@ -57,9 +58,11 @@ def encode(
                     circles(value, column[HIGH] - column[LOW], out[t, at + 1 : at + DATE_WIDTH])
                 elif missing_stay:
                     out[t, at + 1 : at + DATE_WIDTH] = np.nan
-                else:
+                elif 0 <= marks_after <= column[GAPS]:
                     out[t, at + DATE_WIDTH] = 1.0
-            if learn and not missing:
+            if learn and missing:
+                column[GAPS] += 1.0
+            elif learn:
                 if kind == CATEGORY and column[COUNT] > 0 and value <= column[HIGH] and value < n_named:
                     column[AGAIN] += 1.0
                 remember(value, now - value if kind == DATE else value, weight[t], column)

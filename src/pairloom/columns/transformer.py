@@ -36,12 +36,12 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     columns_ : :class:`ColumnReport`: kinds, categories, and columns of no use.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
-    Cost: some 20 microseconds for a row of 20 columns, and for each column nine numbers and the names of at most
+    Cost: some 20 microseconds for a row of 20 columns, and for each column ten numbers and the names of at most
     ``max_categories`` categories.
 
     >>> from pairloom.columns import Columns
     >>> rows = [{"amount": 10.0, "device": "ios"}, {"amount": None, "device": "web"}]
-    >>> encoder = ColumnEncoder(Columns(max_categories=2, n_hashed=1))
+    >>> encoder = ColumnEncoder(Columns(max_categories=2, n_hashed=1, marks_after=0))
     >>> for row in rows:
     ...     encoder = encoder.learn_one(row)
     >>> encoder.get_feature_names_out().tolist()
