@@ -213,6 +213,10 @@ def test_text_in_numbers_is_an_error_or_missing():
         encoder.learn_one({"a": "n/a"})
     tolerant = ColumnEncoder(Columns(on_text="missing", marks_after=0)).learn_one({"a": 1.0})
     assert tolerant.transform_one({"a": "n/a"}).tolist() == [1.0, 1.0]
+    with pytest.raises(ValueError, match="column 'a' holds infinity at row 0"):
+        encoder.learn_one({"a": 10**400})
+    with pytest.raises(ValueError, match="marks_after, unless it is 0, must be a whole number of at least 1; got -1"):
+        Columns(marks_after=-1)
     with pytest.raises(ValueError, match="column 'd' is one of dates, but holds 3 at row 0"):
         ColumnEncoder().learn_one({"d": date(2024, 1, 1)}).learn_one({"d": 3})
 

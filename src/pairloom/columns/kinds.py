@@ -42,7 +42,8 @@ class Columns:
         object.__setattr__(self, "kinds", tuple(pinned.items()))
         check_count("max_categories", self.max_categories)
         check_count("n_hashed", self.n_hashed)
-        check_count("marks_after + 1", self.marks_after + 1 if isinstance(self.marks_after, int) else self.marks_after)
+        if self.marks_after != 0 or isinstance(self.marks_after, bool):
+            check_count("marks_after, unless it is 0,", self.marks_after)
         check_choice("on_text", self.on_text, OnText)
 
 

@@ -52,7 +52,7 @@ def read_row(state: ColumnsState, x: Any, on_text: OnText, dtype: str) -> Values
         plain = type(value)
         if kind == NUMBER and (plain is float or plain is int or plain is bool):
             if not -largest <= value <= largest and value == value:
-                raise _too_large(float(value), names[j], 0, dtype)
+                raise _too_large(number_of(value), names[j], 0, dtype)
         elif kind != CATEGORY or plain is not str or not 0 < len(value) <= LONGEST:
             now, given[j] = _value(names[j], kind, value, on_text, dtype)
             if now != kind:
