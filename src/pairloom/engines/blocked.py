@@ -111,7 +111,7 @@ def start_models(state: GridState, tile: Tile, block: Atoms) -> Models:
     """The models of a tile before the first row of a block; frozen ones have steps of length 0."""
     where, n, S = slice(tile.start, tile.stop), len(block.batch), len(block.live)
     w, w_bar = state.w[where], state.w_bar[where]
-    t = np.arange(state.t + 1, state.t + n + 1)
+    t = state.ages(n)
     steps, rho = tile.step_table(t, block.batch.weight), tile.rate_table(t)
     frozen = state.frozen[where] > 0
     if frozen.any():

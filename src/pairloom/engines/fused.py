@@ -57,7 +57,7 @@ def learn_block(learner: Parts, state: State, Z: Array, batch: Batch, plan: Plan
     """``run`` for mapped rows whose memory events are planned."""
     n = len(batch)
     memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
-    t = np.arange(state.t + 1, state.t + n + 1)
+    t = state.ages(n)
     scores = np.empty((n, len(state.w)))
     with_loss(learn, learner.pair_loss)(
         Z, batch.y, batch.weight, batch.query, step_table(learner, t, batch.weight), learner.penalty.bound,

@@ -118,7 +118,7 @@ def learn_block(learner: Parts, state: State, Z: Rows, batch: Batch, plan: Plan,
     """``fused.learn_block`` for CSR points; the state's dense arrays fall behind."""
     memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
     lazy = lazy_model(learner, state)
-    t = np.arange(state.t + 1, state.t + len(batch) + 1)
+    t = state.ages(len(batch))
     make_room(lazy, plan, Z)
     with_loss(learn_rows, learner.pair_loss)(
         Z.data, Z.indices, Z.indptr, batch.y, batch.weight, batch.query,

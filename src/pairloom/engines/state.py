@@ -42,7 +42,8 @@ class State:
     weights of pairs are sums. ``csr``: whether CSR rows have come that no map makes dense;
     all rows after them go the same way. ``lazy``: the weights and points in the form that these rows need.
     ``squares``: sums of squared gradients, one for each weight, where steps are per coordinate. ``cells`` (slots, m):
-    the points, in place of ``lazy``, where that is done over a map of cells.
+    the points, in place of ``lazy``, where that is done over a map of cells. ``since``: rows that no longer count,
+    once something was forgotten.
     """
 
     phi: Any = field(metadata=SHARED)
@@ -57,3 +58,22 @@ class State:
     lazy: LazyModel | None = None
     squares: Rounded | None = field(default=None, metadata=OPTIONAL)
     cells: Array | None = field(default=None, metadata=OPTIONAL)
+    since: int | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def age(self) -> int:
+        """Rows that count: what steps and averages go by."""
+        return self.t - (self.since or 0)
+
+    def ages(self, n: int) -> Array:
+        """The age after each of the next n rows."""
+        return np.arange(self.age + 1, self.age + n + 1)
+
+    def forget(self, keep: float) -> None:
+        """Let the rows so far count ``keep`` times as much, in all that does not belong to the map or the memory."""
+        self.since = self.t - int(keep * self.age)
+        self.totals = keep * self.totals
+        if self.squares is not None:
+            self.squares *= self.squares.dtype.type(keep)
+        if self.lazy is not None and self.lazy.squares is not None:
+            self.lazy.squares *= keep

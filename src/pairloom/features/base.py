@@ -122,6 +122,15 @@ class FeatureMap(ABC):
     def remember(self, state: Any, batch: Batch, scores: Array) -> None:  # noqa: B027
         """Take rows in that were learned, and the scores (rows, targets) that they came with."""
 
+    @property
+    def forgets(self) -> bool:
+        """Whether a map that grows can ``forget``."""
+        return False
+
+    # Not abstract: most maps are fixed by the first rows, for good.
+    def forget(self, state: Any, t: int, keep: float) -> None:  # noqa: B027
+        """After row t, let the rows so far count ``keep`` times as much in what the map becomes."""
+
     @abstractmethod
     def apply(self, state: Any, X: Array) -> Array:
         """phi(X), a new C-contiguous array of X's dtype (CSR where phi is sparse, or linear and X is CSR).

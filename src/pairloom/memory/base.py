@@ -148,6 +148,15 @@ class Memory(ABC):
     def check_room(self, state: MemoryState | None, n: int) -> None:  # noqa: B027
         """Raise ValueError unless ``n`` more rows can be taken in; only memories that grow ever do."""
 
+    @property
+    def forgets(self) -> bool:
+        """Whether it weighs rows by how many there were, so that there is something to ``forget``."""
+        return False
+
+    # Not abstract: the newest rows are the newest, whatever was before them.
+    def forget(self, state: MemoryState, keep: float) -> None:  # noqa: B027
+        """Let the rows so far count ``keep`` times as much."""
+
     @abstractmethod
     def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> MemoryState:
         """An empty memory for mapped examples of length ``dim``, clustered by points of length ``u_dim``.

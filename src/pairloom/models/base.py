@@ -108,6 +108,15 @@ class Model(ABC):
     def trouble(self, state: Any, told: float) -> Trouble | None:
         """What went wrong, if it is worse than what the user was told, a level, or infinity for nothing."""
 
+    @property
+    @abstractmethod
+    def forgets(self) -> bool:
+        """Whether there is anything to ``forget``: some rules hold on to nothing that is old."""
+
+    @abstractmethod
+    def forget(self, state: Any, keep: float) -> None:
+        """Let all rows so far count ``keep`` times as much, 0 < keep < 1: the model becomes as one that saw fewer."""
+
 
 class Many(Protocol):
     """Many models that learn as one."""

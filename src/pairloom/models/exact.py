@@ -121,6 +121,12 @@ class ClassMoments:
         self.means[c] += (total / both) * away
         self.counts[c] = both
 
+    def forget(self, keep: float) -> None:
+        """Let the rows so far count ``keep`` times as much."""
+        self.fold()
+        self.counts *= keep
+        self.scatter *= keep
+
     def folded(self) -> "ClassMoments":
         """A copy with no open rows."""
         copy = ClassMoments(
@@ -238,6 +244,15 @@ class ExactLearner(Mapped):
     def trouble(self, state: State, told: float) -> Trouble | None:
         """None: there are no steps."""
         return None
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, state: State, keep: float) -> None:
+        """The moments weigh less; the minimiser is the same until new rows come."""
+        state.forget(keep)
+        state.memory.forget(keep)
 
 
 def start_moments(model: Mapped, n_features: int, max_bytes: int) -> ClassMoments:

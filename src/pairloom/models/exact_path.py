@@ -128,3 +128,12 @@ class ExactPath(Mapped):
     def trouble(self, state: State, told: float) -> Trouble | None:
         """None: there are no steps."""
         return None
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, state: State, keep: float) -> None:
+        """The moments weigh less; the minimiser is the same until new rows come."""
+        state.forget(keep)
+        state.memory.forget(keep)

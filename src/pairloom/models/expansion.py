@@ -144,6 +144,13 @@ class Expansion(Mapped):
     def trouble(self, state: State, told: float) -> Trouble | None:
         return self.stable(state, told)
 
+    @property
+    def forgets(self) -> bool:
+        return not self.step.steady
+
+    def forget(self, state: State, keep: float) -> None:
+        state.forget(keep)
+
     def values(self, state: State, x: Array, supports: Array) -> Array:
         """k(x, support) of every support, by the specification; equal supports have equal values."""
         return np.asarray(self.kernel(state.memory.gamma, x[None, :], supports)[0])
@@ -157,7 +164,7 @@ class Expansion(Mapped):
 def make_block(model: Expansion, state: State, batch: Batch) -> KernelBlock:
     """The next rows, with all that a step needs to know; the state counts them."""
     n = len(batch)
-    t = np.arange(state.t + 1, state.t + n + 1)
+    t = state.ages(n)
     eta = model.step.at(t) * np.minimum(batch.weight, HEAVY)
     state.t += n
     return KernelBlock(

@@ -180,6 +180,16 @@ class Grid(Model):
             "Lower their eta, or scale the columns.",
         )
 
+    @property
+    def forgets(self) -> bool:
+        return any(learner.forgets for learner in self.learners)
+
+    def forget(self, state: GridState, keep: float) -> None:
+        """The rows of the open block, still to be learned, count in full."""
+        state.forget(keep)
+        self.memory.forget(state.memory, keep)
+        state.ahead = None
+
     def frozen(self, state: GridState) -> dict[int, int]:
         """The models that are frozen, each with the row at which it was."""
         return self._frozen(self._now(state))

@@ -179,6 +179,16 @@ class Learner(Mapped):
     def trouble(self, state: State, told: float) -> Trouble | None:
         return self.stable(state, told)
 
+    @property
+    def forgets(self) -> bool:
+        parts = self.memory.forgets or self.features.forgets
+        return parts or self.average != "last" or not self.step.steady
+
+    def forget(self, state: State, keep: float) -> None:
+        state.forget(keep)
+        self.memory.forget(state.memory, keep)
+        self.features.forget(state.phi, state.t, keep)
+
     def _slots(self, state: State) -> Slots:
         """The slots, if their points are arrays."""
         slots: Slots = state.memory.slots

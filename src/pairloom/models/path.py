@@ -150,6 +150,13 @@ class StepPath(Model):
         """None: no step per coordinate is too long."""
         return None
 
+    @property
+    def forgets(self) -> bool:
+        return self.learner.forgets
+
+    def forget(self, state: State, keep: float) -> None:
+        self.learner.forget(state, keep)
+
     def coef(self, state: State) -> Array:
         """One row per model, or with more than two classes one for each of its classes."""
         return state.w.transpose(2, 0, 1).reshape(self.n_vectors, -1)

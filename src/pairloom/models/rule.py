@@ -102,6 +102,15 @@ class Rule(ABC):
         return averaging_rate(average, t)
 
     @property
+    def forgets(self) -> bool:
+        """Whether its statistics are of all rows so far, so that there is something to ``forget``."""
+        return False
+
+    # Not abstract: a rule without statistics of the past has nothing to forget.
+    def forget(self, kept: Any, keep: float) -> None:  # noqa: B027
+        """Let the rows so far count ``keep`` times as much in the statistics."""
+
+    @property
     def needs_all_rows(self) -> bool:
         """Whether ``prepare`` looks at all rows before the first step: then there is no learning row by row."""
         return False
@@ -168,6 +177,14 @@ class RuleLearner(Mapped):
     def trouble(self, state: State, told: float) -> Trouble | None:
         return self.stable(state, told)
 
+    @property
+    def forgets(self) -> bool:
+        return self.rule.forgets or self.average != "last" or not self.step.steady
+
+    def forget(self, state: State, keep: float) -> None:
+        state.forget(keep)
+        self.rule.forget(state.memory, keep)
+
 
 def cut(model: RuleLearner, state: State, batch: Batch) -> list[Batch]:
     """Rows that are mapped together."""
@@ -178,7 +195,7 @@ def cut(model: RuleLearner, state: State, batch: Batch) -> list[Batch]:
 def make_block(model: RuleLearner, state: State, batch: Batch, Z: Any) -> Block:
     """The next rows, with all that a step needs to know; the state counts them."""
     n = len(batch)
-    t = np.arange(state.t + 1, state.t + n + 1)
+    t = state.ages(n)
     eta = model.step.at(t) * np.minimum(batch.weight, HEAVY)
     keep, rate, threshold = model.penalty.at(eta)
     rho = model.rule.rates(state, model.average, t, eta)

@@ -164,6 +164,14 @@ class Race(Model):
         """None: some candidates take steps that are too long on purpose, and lose."""
         return None
 
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, state: RaceState, keep: float) -> None:
+        for entrant in (*self.running(state), *state.coming):
+            entrant.model.forget(entrant.stream.learned, keep)
+
     def frozen(self, state: RaceState | FrozenState) -> FrozenState:
         """Only what predicts."""
         return state if isinstance(state, FrozenState) else frozen(state, self.running(state))

@@ -263,6 +263,14 @@ class StagedPairs(Mapped):
     def trouble(self, state: State, told: float) -> Trouble | None:
         return self.stable(state, told)
 
+    @property
+    def forgets(self) -> bool:
+        """No: its stages have all rows before them at once."""
+        return False
+
+    def forget(self, state: State, keep: float) -> None:
+        """There is nothing to do."""
+
     def _learn_stage(self, state: State, k: int, X: Any, stage: Stage) -> None:
         accuracy = sum(map(len, stage.rows)) ** POWERS[self.accuracy]
         penalty = ElasticNet(accuracy * self.penalty.alpha, accuracy * self.penalty.l1)
