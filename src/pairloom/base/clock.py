@@ -63,22 +63,22 @@ def next_race_calibration(t: int) -> int:
     return row
 
 
-def next_solution(t: int) -> int:
+def next_solution(t: int, since: int = 0, apart: int = 1) -> int:
     """The first row after row t at which a path of exact minimisers is solved for.
 
-    One in every doubling of the stream up to row 128, two up to row 4,096, then four.
+    One in every doubling of the stream up to row 128, two up to row 4,096, then four; rows up to row ``since`` do not
+    count. Two solutions are ``apart`` rows apart, or more.
 
-    >>> next_solution(3), next_solution(100), next_solution(1000), next_solution(4096)
-    (4, 128, 1024, 5120)
+    >>> next_solution(3), next_solution(100), next_solution(1000), next_solution(4096), next_solution(4096, since=4000)
+    (4, 128, 1024, 5120, 4160)
     """
-    if t < 1:
-        return 1
-    return next_multiple(t, 1 << (t.bit_length() - (1 if t < 128 else 2 if t < 4096 else 3)))
+    age = max(1, t - since)
+    return next_multiple(t, max(apart, 1 << (age.bit_length() - (1 if age < 128 else 2 if age < 4096 else 3))))
 
 
-def is_solution(t: int) -> bool:
+def is_solution(t: int, since: int = 0, apart: int = 1) -> bool:
     """Whether row t is one of those of ``next_solution``."""
-    return t > 0 and next_solution(t - 1) == t
+    return t > 0 and next_solution(t - 1, since, apart) == t
 
 
 def next_evaluation(t: int) -> int:
@@ -90,15 +90,21 @@ def next_evaluation(t: int) -> int:
     return next((row for row in (16, 32, 64) if row > t), next_multiple(t, 128))
 
 
-def mixes_at(t: int) -> bool:
+def mixes_at(t: int, since: int = 0) -> bool:
     """Whether a race weighs its candidates anew at row t, an evaluation.
 
     At powers of two, and four times in every doubling where that is a multiple of 512. Log-odds are fitted anew then.
+    Rows up to row ``since`` do not count: after it, it is as often as in a stream that began there.
 
     >>> [t for t in range(128, 6000, 128) if mixes_at(t)]
     [128, 256, 512, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120]
+    >>> [t for t in range(6016, 8000, 128) if mixes_at(t, since=6000)]
+    [6016, 6144, 6400, 6656, 7168, 7680]
     """
-    return t.bit_count() == 1 or (t % 512 == 0 and t % (1 << (t.bit_length() - 3)) == 0)
+    age = t - since
+    if age < 1:
+        return False
+    return t % (1 << (age.bit_length() - 1) if age < 512 else max(512, 1 << (age.bit_length() - 3))) == 0
 
 
 REFITS = {8: 8, 32: 32, 128: 192, 512: 768, 1024: 2048}

@@ -103,6 +103,7 @@ class AUCClassifier(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        drift: Any = None,
     ) -> None:
         self.budget = budget
         self.portfolio = portfolio
@@ -119,6 +120,7 @@ class AUCClassifier(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.drift = drift
 
     @property
     def card(self) -> Card:

@@ -23,6 +23,7 @@ from pairloom.models.base import Model
 from pairloom.pairs import query_code, query_codes
 from pairloom.stream import ArrivalScores, Stream
 from pairloom.stream.calibration import Calibration, Fit
+from pairloom.stream.drift import watch_of
 
 
 def is_online(model: "PairwiseClassifier") -> bool:
@@ -54,6 +55,7 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
 
     pos_label: Any
     class_weight: ClassWeight = None
+    drift: Any = None
     _declared: Array | None = None
     _calibration: ClassVar[Calibration] = Calibration()
 
@@ -255,7 +257,8 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
     def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
         assert labels is not None
         model = self._make_model(max(2, len(labels.classes)), seed)
-        return Stream(model, (self._calibration, ArrivalScores()))
+        watch = () if self.drift is None else (watch_of(self.drift),)
+        return Stream(model, (self._calibration, ArrivalScores(), *watch))
 
     def _labels_after(self, y: Array, classes: Any, *, first: bool, whole: bool) -> Labels:
         """The labels known after a batch."""

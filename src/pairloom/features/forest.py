@@ -1,7 +1,8 @@
 """Trees as features: a forest is a random feature map."""
 
-from dataclasses import dataclass
-from math import log2, sqrt
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from math import log, log2, sqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.clock import NEVER, next_boost, next_deepening, next_renewal, renewals
 from pairloom.base.csr import Rows, is_sparse, rows_of_cells
-from pairloom.base.tree import node
+from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.features.base import Change, FeatureMap
 from pairloom.features.deepening import Deepened, deepen
@@ -22,6 +23,9 @@ Growth = Literal["once", "renewed", "boosted"]
 
 SMALLEST_LEAF = 2
 """Rows in a leaf, at least."""
+
+CHANGED = 0.5
+"""Who keeps less than this of what was before has seen a change, not age."""
 
 BOOSTED_LEAF = 5
 """The same, in a tree that is grown on what is still wrong."""
@@ -37,6 +41,18 @@ class ForestState:
 
 
 @node
+class Past:
+    """What a forest that has forgotten remembers: rows that no longer count, trees grown so far, trees that are ``owed``
+    because rows by which others were grown count for less, and those that are ``old``, from before a change.
+    """
+
+    since: int
+    turn: int
+    owed: float
+    old: int
+
+
+@node
 class GroveState(ForestState):
     """A forest that goes on growing: from the newest rows, from a seed (0-d); ``planted``: trees grown so far."""
 
@@ -45,6 +61,17 @@ class GroveState(ForestState):
     sample: Sample
     seed: Array
     planted: int = 0
+    past: Past | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def since(self) -> int:
+        """Rows that no longer count."""
+        return 0 if self.past is None else self.past.since
+
+    @property
+    def turn(self) -> int:
+        """Trees grown so far: ``planted`` says what a forest of this age has grown."""
+        return self.planted if self.past is None else self.past.turn
 
 
 @dataclass(frozen=True)
@@ -213,10 +240,27 @@ class Forest(FeatureMap):
     def next_change(self, state: GroveState, t: int) -> int:
         if not self.grows:
             return NEVER
-        planted = state.planted
-        while self.next_planting(planted) < t:  # that is done before row t
+        planted, since = state.planted, state.since
+        while since + self.next_planting(planted) < t:  # that is done before row t
             planted += 1
-        return self.next_planting(planted)
+        row = self.next_planting(planted)
+        return row if row == NEVER else since + row
+
+    @property
+    def forgets(self) -> bool:
+        return self.grows
+
+    def forget(self, state: GroveState, t: int, keep: float) -> None:
+        """Be as far with growing as a younger forest; which tree comes next stays as it was."""
+        if not self.grows:
+            return
+        past = state.past or Past(0, state.planted, 0.0, 0)
+        age = int(keep * (t - past.since))
+        past.since = t - age
+        if keep < CHANGED:
+            past.old = self.n_trees
+        state.past = past
+        state.planted = bisect_right(range(state.planted), age, key=self.next_planting)
 
     def next_planting(self, planted: int) -> int:
         """The row after which a forest that goes on growing, and has planted so many trees, plants the next."""
@@ -227,11 +271,12 @@ class Forest(FeatureMap):
     def change(self, state: GroveState, t: int, targets: Array, exact: bool = False) -> Change:
         if self.deep_rows and state.planted >= renewals(self.pace) * self.n_trees:
             return self._deepen(state, targets)
-        sample, k = state.sample.rows(self.n_rows), state.planted % self.n_trees
-        rng = np.random.default_rng((int(state.seed), state.planted))
+        sample, k = state.sample.rows(min(self.n_rows, t - state.since)), state.turn % self.n_trees
+        rng = np.random.default_rng((int(state.seed), state.turn))
         cells = slice(k * self.max_leaves, (k + 1) * self.max_leaves)
-        before = state.nodes.leaves(k, sample.columns, sample.count) if state.planted >= self.n_trees else None
-        state.planted += 1
+        known = state.turn >= self.n_trees and (state.past is None or not state.past.old)
+        before = state.nodes.leaves(k, sample.columns, sample.count) if known else None
+        self._count(state)
         if self.growth == "boosted":
             wrong, speed = residuals(sample, targets, exact)
             tree = grow_tree(sample.columns, wrong, sample.weight, self._least(sample.count, BOOSTED_LEAF), rng)
@@ -248,12 +293,19 @@ class Forest(FeatureMap):
 
     def _deepen(self, state: GroveState, targets: Array) -> Deepened:
         """Split the leaves of the tree whose turn it is."""
-        sample, k = state.sample.rows(self.deep_rows), state.planted % self.n_trees
-        rng = np.random.default_rng((int(state.seed), state.planted))
-        state.planted += 1
+        sample, k = state.sample.rows(self.deep_rows), state.turn % self.n_trees
+        rng = np.random.default_rng((int(state.seed), state.turn))
+        self._count(state)
         tree, of, share = deepen(state.nodes, k, sample, wanted_of(sample, targets), SMALLEST_LEAF, rng)
         state.nodes.plant(k, tree, self._levels)
         return Deepened(state, slice(k * self.max_leaves, (k + 1) * self.max_leaves), of, share)
+
+    def _count(self, state: GroveState) -> None:
+        """One more tree."""
+        state.planted += 1
+        if state.past is not None:
+            state.past.turn += 1
+            state.past.old = max(0, state.past.old - 1)
 
     def remember(self, state: GroveState, batch: Batch, scores: Array) -> None:
         state.sample.add(batch, scores)

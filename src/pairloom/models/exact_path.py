@@ -19,6 +19,9 @@ from pairloom.pairs import OppositeClass
 MANY, TURN = 256, 32
 """Features from which on penalties take turns, so many rows apart."""
 
+LARGE_APART = 512
+"""Rows between two solutions with so many features, at least, in a stream that has changed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExactPath(Mapped):
@@ -84,7 +87,11 @@ class ExactPath(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         scored, size = self.learn(state, batch), len(self.pairs.targets)
-        due = [k for k, turn in enumerate(self._turns(state)) if is_solution(state.t - turn) and state.t >= self.since]
+        clock = self._clock(state)
+        due = [
+            k for k, turn in enumerate(self._turns(state))
+            if is_solution(state.t - turn, *clock) and state.t >= self.since
+        ]  # fmt: skip
         if due:
             made = self._solve(state, [self.alphas[k] for k in due])
             state.w.reshape(len(self), size, -1)[due] = made
@@ -94,6 +101,12 @@ class ExactPath(Mapped):
     def _turns(self, state: State) -> list[int]:
         """How long after a solution's row each penalty is solved for."""
         return [TURN * (self.turn + k) if state.w.shape[1] > MANY else 0 for k in range(len(self))]
+
+    def _clock(self, state: State) -> tuple[int, int]:
+        """Rows that do not count for the clock of solutions, and the least rows between two."""
+        if state.since is None:
+            return 0, 1
+        return state.since, LARGE_APART if state.w.shape[1] > MANY else 1
 
     def _solve(self, state: State, alphas: Sequence[float]) -> Array:
         """The minimisers for all rows so far: (penalties, targets, D)."""
@@ -115,7 +128,8 @@ class ExactPath(Mapped):
         return linear_scores(self.features, state, self.coef(state), X)
 
     def next_row(self, state: State) -> int:
-        turns = [turn + next_solution(max(0, state.t - turn)) for turn in self._turns(state)]
+        clock = self._clock(state)
+        turns = [turn + next_solution(max(0, state.t - turn), *clock) for turn in self._turns(state)]
         return min(*turns, state.t + int(state.memory.room))
 
     def quick(self, state: State, X: Any) -> Array:

@@ -111,6 +111,12 @@ class Evidence:
         self.open, self.raw, self.closed = [], [], 0
         self.areas = np.zeros((0, self.n_models))
 
+    def forget(self, keep: float) -> None:
+        """Let the closed windows be ``keep`` times as many; the newest stay."""
+        self.closed = round(keep * self.closed)
+        self.raw = self.raw[max(0, len(self.raw) - self.closed) :]
+        self.areas = self.areas[max(0, len(self.areas) - self.closed) :]
+
     def only(self, models: list[int]) -> None:
         """Forget the other models."""
         self.n_models = len(models)

@@ -127,7 +127,7 @@ class Race(Model):
         elif next_evaluation(t - 1) == t:
             arrived = self._mixed(state, state.evaluated)
             self._evaluate(state)
-            scored = replace(self._mixed(state), first=arrived.scores) if mixes_at(t) else arrived
+            scored = replace(self._mixed(state), first=arrived.scores) if mixes_at(t, state.since or 0) else arrived
         refit(self, state)
         return scored
 
@@ -171,6 +171,8 @@ class Race(Model):
     def forget(self, state: RaceState, keep: float) -> None:
         for entrant in (*self.running(state), *state.coming):
             entrant.model.forget(entrant.stream.learned, keep)
+        state.since = state.t - int(keep * state.age)
+        state.evidence.forget(keep)
 
     def frozen(self, state: RaceState | FrozenState) -> FrozenState:
         """Only what predicts."""
@@ -233,9 +235,9 @@ class Race(Model):
                 scores = np.nan_to_num(scores.reshape(len(rows), -1, self.n_vectors))
                 state.evidence.add(scores, rings[0].labels[rows], rings[0].weights[rows])
             state.evaluated = end
-        if mixes_at(state.t):
+        if mixes_at(state.t, state.since or 0):
             self._mix(state)
-            if state.t >= SETTLED:
+            if state.age >= SETTLED:
                 weights = state.mixture.weights
                 self.keep(state, (weights >= LEAVES * weights.sum()).tolist())
 

@@ -4,7 +4,7 @@ from dataclasses import field
 
 import numpy as np
 
-from pairloom.base.tree import node
+from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import Evidence
@@ -58,3 +58,9 @@ class RaceState:
     t: int = 0
     evaluated: int = 0
     standings: list[Standing] = field(default_factory=list)
+    since: int | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def age(self) -> int:
+        """Rows that count."""
+        return self.t - (self.since or 0)
