@@ -133,7 +133,10 @@ class Encoder:
             return np.array([row], dtype=float)
         numbers = np.empty((values.n, len(values.columns)))
         for j, column in enumerate(values.columns):
-            numbers[:, j] = [self._code(j, v, learn) for v in column] if type(column) is list else column
+            if type(column) is list:
+                known = map(self.state.slots[j].get, column)
+                column = [self._code(j, v, learn) if c is None else c for v, c in zip(column, known, strict=True)]
+            numbers[:, j] = column
         return numbers
 
     def _code(self, j: int, value: str | None, learn: bool) -> float:

@@ -71,7 +71,8 @@ def _column(name: str, series: Any) -> tuple[Kind | None, Array]:
         return None, _objects(series)
     if dtype.is_numeric() or dtype == nw.Boolean:
         with np.errstate(over="ignore"):
-            return "number", np.asarray(series.cast(nw.Float64).to_numpy(), dtype=float)
+            whole = series if dtype == nw.Float64 else series.cast(nw.Float64)
+            return "number", np.asarray(whole.to_numpy(), dtype=float)
     if isinstance(dtype, (nw.Datetime, nw.Date)):
         return "date", _days(series)
     if isinstance(dtype, CATEGORIES):

@@ -88,7 +88,10 @@ def _column(name: str, kind: int, column: Array, on_text: OnText, dtype: str) ->
     if kind in (DROP, OPEN):
         return np.full(len(column), np.nan)
     if kind == CATEGORY:
-        return [None if is_gap(value) else category_of(value) for value in column.tolist()]
+        return [
+            value if type(value) is str and 0 < len(value) <= LONGEST else None if is_gap(value) else category_of(value)
+            for value in column.tolist()
+        ]
     if column.dtype == object:
         made = [_number(name, kind, value, row, on_text) for row, value in enumerate(column.tolist())]
         column = np.array(made, dtype=float)

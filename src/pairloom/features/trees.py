@@ -13,6 +13,8 @@ from pairloom.features.grower import grow, n_tries
 TOGETHER = 16
 """Rows that go down a tree side by side: while one waits for a node, the others go on."""
 
+MANY_ROWS = 64
+"""Rows that are worth going through all trees one after the other."""
 
 STEPS = 4
 """Steps of theirs before it is asked whether all have come to a leaf."""
@@ -209,21 +211,34 @@ def sum_leaves(
 ) -> None:  # fmt: skip
     """Add to ``out`` (rows, targets), for each tree, slopes' w of the row's leaf; ``w`` (targets, D, models).
 
-    Row by row, through several trees side by side: one row alone takes no longer than it would among others.
+    Many rows go tree by tree, so that a tree stays in the cache; few row by row, through several trees side by side.
+    A row's sum has the order of the trees either way.
     """
-    at, size = np.empty(TOGETHER, np.int32), w.shape[1] // columns.shape[0]
+    size = w.shape[1] // columns.shape[0]
+    if X.shape[0] >= MANY_ROWS:
+        leaves = np.empty((X.shape[0], 1, 1), np.int32)
+        for t in range(columns.shape[0]):
+            walk_leaves(X, columns[t : t + 1], values[t : t + 1], yes[t : t + 1], cells[t : t + 1], leaves)
+            for i in range(X.shape[0]):
+                add_leaf(w, t * size + leaves[i, 0, 0], slopes, out[i])
+        return
+    at = np.empty(TOGETHER, np.int32)
     for i in range(X.shape[0]):
-        x = X[i]
         for start in range(0, columns.shape[0], TOGETHER):
             count = min(TOGETHER, columns.shape[0] - start)
-            go_down(x, columns, values, yes, start, count, at)
+            go_down(X[i], columns, values, yes, start, count, at)
             for q in range(count):
-                cell = (start + q) * size + cells[start + q, 0, at[q]]
-                for k in range(w.shape[0]):
-                    total = 0.0
-                    for r in range(w.shape[2]):
-                        total += slopes[r, k] * w[k, cell, r]
-                    out[i, k] += total
+                add_leaf(w, (start + q) * size + cells[start + q, 0, at[q]], slopes, out[i])
+
+
+@compiled
+def add_leaf(w: Array, cell: int, slopes: Array, out: Array) -> None:
+    """Add to ``out`` (targets) slopes' w of a cell."""
+    for k in range(w.shape[0]):
+        total = 0.0
+        for r in range(w.shape[2]):
+            total += slopes[r, k] * w[k, cell, r]
+        out[k] += total
 
 
 @compiled
