@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from math import log, log2, sqrt
+from math import log2, sqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -42,13 +42,10 @@ class ForestState:
 
 @node
 class Past:
-    """What a forest that has forgotten remembers: rows that no longer count, trees grown so far, trees that are ``owed``
-    because rows by which others were grown count for less, and those that are ``old``, from before a change.
-    """
+    """Of a forest that has forgotten: rows that no longer count, trees grown so far, and those from before a change."""
 
     since: int
     turn: int
-    owed: float
     old: int
 
 
@@ -250,12 +247,20 @@ class Forest(FeatureMap):
     def forgets(self) -> bool:
         return self.grows
 
+    @property
+    def _grown_up(self) -> int:
+        """The row by which a forest that goes on growing has all its trees, or has renewed them for the last time."""
+        if self.growth == "boosted":
+            return next_boost(self.n_trees - 1, self.n_trees)
+        return 64 * self.pace ** renewals(self.pace)
+
     def forget(self, state: GroveState, t: int, keep: float) -> None:
         """Be as far with growing as a younger forest; which tree comes next stays as it was."""
-        if not self.grows:
+        if not self.grows or (self.growth == "boosted" and keep >= CHANGED):
             return
-        past = state.past or Past(0, state.planted, 0.0, 0)
-        age = int(keep * (t - past.since))
+        past = state.past or Past(0, state.planted, 0)
+        # No further than to where growing ends: who goes on forgetting goes on growing.
+        age = int(keep * min(t - past.since, self._grown_up))
         past.since = t - age
         if keep < CHANGED:
             past.old = self.n_trees
@@ -282,9 +287,8 @@ class Forest(FeatureMap):
             tree = grow_tree(sample.columns, wrong, sample.weight, self._least(sample.count, BOOSTED_LEAF), rng)
             state.nodes.plant(k, tree, self._levels)
             leaf = state.nodes.leaves(k, sample.columns, sample.count)
-            return Replanted(
-                state, cells, sqrt(self.n_trees) * corrections(sample, wrong, speed, leaf, self.max_leaves)
-            )
+            starts = sqrt(self.n_trees) * corrections(sample, wrong, speed, leaf, self.max_leaves)
+            return Replanted(state, cells, starts)
         tree = grow_tree(sample.columns, wanted_of(sample, targets), sample.weight, self._least(sample.count), rng)
         state.nodes.plant(k, tree, self._levels)
         leaf = state.nodes.leaves(k, sample.columns, sample.count)

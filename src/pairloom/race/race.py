@@ -22,7 +22,7 @@ from pairloom.race.mixing import heard, shares, spoken, spread, stacked, tame
 from pairloom.race.portfolio import Candidate, Portfolio
 from pairloom.race.refits import refit
 from pairloom.race.saying import said
-from pairloom.race.state import Mixture, RaceState, Standing
+from pairloom.race.state import Mixture, RaceState, Standing, thinned
 from pairloom.race.telling import log
 from pairloom.stream import Kept, RecentScores, StreamState
 from pairloom.stream.observers import RECENT
@@ -259,12 +259,12 @@ class Race(Model):
         self._write_down(state, areas, parts, sizes)
 
     def _write_down(self, state: RaceState, areas: Array, parts: Array, sizes: list[int]) -> None:
-        """The standings: four times in every doubling at most, so that they stay few."""
+        """The standings: four times in every doubling, unless the stream changes, and not without end."""
         share = state.mixture.weights / state.mixture.weights.sum()
         first = np.cumsum([0, *sizes])[:-1]
         means = np.add.reduceat(areas * parts, first)
         told = [Standing(state.t, one.name, float(means[i]), float(share[i])) for i, one in enumerate(state.entrants)]
-        state.standings += told
+        state.standings = thinned([*state.standings, *told])
         said = sorted(told, key=lambda one: -one.share)
         log.info("row %s: %s", f"{state.t:,}", ", ".join(f"{o.name} {o.auc:.4f} ({o.share:.0%})" for o in said))
 

@@ -10,6 +10,9 @@ from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import Evidence
 from pairloom.stream import Kept
 
+MANY = 2048
+"""Standings that are kept; a stream that does not change has fewer after a billion rows."""
+
 
 @node
 class Standing:
@@ -19,6 +22,15 @@ class Standing:
     name: str
     auc: float
     share: float
+
+
+def thinned(standings: list[Standing]) -> list[Standing]:
+    """Standings, of every second row alone if there are many: the last and the first stay."""
+    if len(standings) <= MANY:
+        return standings
+    rows = list(dict.fromkeys(one.row for one in standings))
+    kept = {rows[0], *rows[::-2]}
+    return [one for one in standings if one.row in kept]
 
 
 @node

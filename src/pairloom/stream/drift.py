@@ -30,6 +30,9 @@ FEWEST = 8
 RARELY = 1e-5
 """The chance that a test calls a stream changed that is not."""
 
+MOST = 1024
+"""Alarms that are remembered, the newest."""
+
 SINCE = 32
 """Errors, the newest, that a detector which does not tell is taken to speak of."""
 
@@ -118,7 +121,7 @@ class DriftWatch:
         if newer:
             start = int(own.newest()[1][-newer]) - 1
             keep = (state.t - start) / (state.t - own.since)
-            own.alarms.append(state.t)
+            own.alarms = [*own.alarms[1 - MOST :], state.t]
             own.since = start
             own.only(newer)
             if keep < 1:
