@@ -112,8 +112,10 @@ class Evidence:
         self.areas = np.zeros((0, self.n_models))
 
     def forget(self, keep: float) -> None:
-        """Let the closed windows be ``keep`` times as many; the newest stay."""
+        """Let the closed windows be ``keep`` times as many; the newest stay. If none does, the open one begins anew."""
         self.closed = round(keep * self.closed)
+        if not self.closed:
+            self.open = []
         self.raw = self.raw[max(0, len(self.raw) - self.closed) :]
         self.areas = self.areas[max(0, len(self.areas) - self.closed) :]
 

@@ -24,7 +24,7 @@ from pairloom.race.refits import refit
 from pairloom.race.saying import said
 from pairloom.race.state import Mixture, RaceState, Standing, thinned
 from pairloom.race.telling import log
-from pairloom.stream import Kept, RecentScores, StreamState
+from pairloom.stream import Kept, Recent, RecentScores, StreamState
 from pairloom.stream.observers import RECENT
 from pairloom.stream.stream import advance
 
@@ -127,7 +127,9 @@ class Race(Model):
         elif next_evaluation(t - 1) == t:
             arrived = self._mixed(state, state.evaluated)
             self._evaluate(state)
-            scored = replace(self._mixed(state), first=arrived.scores) if mixes_at(t, state.since or 0) else arrived
+            scored = arrived
+            if mixes_at(t, state.since or 0):
+                scored = replace(self._mixed(state, state.since or 0), first=arrived.scores)
         refit(self, state)
         return scored
 
@@ -251,12 +253,20 @@ class Race(Model):
         prior = np.array([1.0 / families.count(family) for family in families])
         windows = state.evidence.newer()[0]
         weights = stacked(*spoken(windows, parts, sizes, self.pairs.targets), prior) if windows else prior
-        recent = np.concatenate([one.recent.view()[0] for one in running], axis=1)
+        rings = [self._counting(state, one.recent) for one in running]
+        recent = np.concatenate(rings, axis=1)
         recent = recent.reshape(len(recent), len(parts), self.n_vectors)
-        whole = np.array([bool(np.isfinite(one.recent.view()[0]).all()) for one in running])
+        whole = np.array([bool(np.isfinite(ring).all()) for ring in rings])
         weights, prior = weights * whole, prior * whole  # who left the range of numbers says nothing
         state.mixture = Mixture(heard(weights, prior), parts[:, None] / spread(recent), recent.mean(axis=0))
         self._write_down(state, areas, parts, sizes)
+
+    def _counting(self, state: RaceState, ring: Recent) -> Array:
+        """The scores of a ring, of the rows that count."""
+        n = state.age
+        if n >= RECENT or state.since is None:
+            return ring.view()[0]
+        return ring.scores[np.arange(ring.count - n, ring.count) % RECENT]
 
     def _write_down(self, state: RaceState, areas: Array, parts: Array, sizes: list[int]) -> None:
         """The standings: four times in every doubling, unless the stream changes, and not without end."""

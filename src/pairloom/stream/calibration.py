@@ -1,16 +1,16 @@
 """From scores to log-odds: pairwise scores have no natural zero."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from pairloom.base.batch import Scored
 from pairloom.base.clock import next_calibration, next_race_calibration
-from pairloom.base.tree import node
+from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.models.base import Model
-from pairloom.stream.observers import RecentScores
+from pairloom.stream.observers import RECENT, RecentScores
 from pairloom.stream.state import StreamState
 
 FLATTEST = 1e-3
@@ -34,16 +34,25 @@ HALVINGS = [0.5**k for k in range(12)]
 
 @node
 class Fit:
-    """a and b of each target: a s + b is the log-odds of its class."""
+    """a and b of each target: a s + b is the log-odds of its class. ``row``: at which they were fitted out of turn."""
 
     a: Array
     b: Array
+    row: int | None = field(default=None, metadata=OPTIONAL)
+
+    def fit(self, scores: Array, labels: Array, weights: Array, *, again: bool) -> None:
+        """Fit them to scores (rows, targets); ``again``: from where they are."""
+        targets = [1] if len(self.a) == 1 else range(len(self.a))
+        for k, target in enumerate(targets):
+            start = (float(self.a[k]), float(self.b[k])) if again else None
+            self.a[k], self.b[k] = platt(scores[:, k], labels == target, weights, start)
 
 
 @dataclass(frozen=True)
 class Calibration:
     """Fits log-odds to the newest scores of classes, at rows that are an eighth of the stream so far apart.
 
+    And whenever a model gives rows other scores than they came with: what was fitted to those says nothing then.
     ``of_race``: only at those of them at which a race looks at scores.
     """
 
@@ -56,16 +65,22 @@ class Calibration:
         return Fit(np.ones(model.n_vectors), np.zeros(model.n_vectors))
 
     def see(self, own: Fit, scored: Scored) -> None:
-        """The newest scores are kept anyway."""
+        """The newest scores are kept anyway; if they were given anew, the log-odds are those of these."""
+        if scored.first is None:
+            return
+        n = len(scored.labels)
+        # In the order of the ring, so that a fit in its turn has the same bits.
+        order = np.argsort(np.arange(scored.end - n, scored.end) % RECENT)
+        order = order[scored.weights[order] > 0]
+        own.fit(scored.scores[order], scored.labels[order], scored.weights[order], again=scored.end > 1)
+        own.row = scored.end
 
     def next_row(self, t: int) -> int:
         return next_race_calibration(t) if self.of_race else next_calibration(t)
 
     def tick(self, own: Fit, state: StreamState, model: Model) -> None:
-        scores, labels, weights = state.observed[RecentScores.name].taught()
-        for k, target in enumerate(model.pairs.targets):
-            start = (float(own.a[k]), float(own.b[k])) if state.t > 1 else None
-            own.a[k], own.b[k] = platt(scores[:, k], labels == target, weights, start)
+        if own.row != state.t:
+            own.fit(*state.observed[RecentScores.name].taught(), again=state.t > 1)
 
 
 # A trial step may overflow: then it is no better, and a shorter one is tried.

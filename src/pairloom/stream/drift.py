@@ -30,6 +30,9 @@ FEWEST = 8
 RARELY = 1e-5
 """The chance that a test calls a stream changed that is not."""
 
+REMAINS = 4
+"""All that was learned counts, after a change, as much as a quarter of the rows since: most of it is of before."""
+
 MOST = 1024
 """Alarms that are remembered, the newest."""
 
@@ -89,7 +92,7 @@ class DriftWatch:
     when the rows came, put in the wrong order; with two classes it is taken for rows of the rarer one. So its mean is 1
     less the AUC. Every 128 rows the newest n of the last 2,048 errors, n = 8, 16, ..., are compared with all before
     them (Bifet and Gavalda's bound, with the variance): if they are larger by more than chance allows, the stream has
-    changed. Then the model forgets down to the rows since.
+    changed. Then all that the model has learned counts as much as a quarter of the rows since.
 
     Parameters
     ----------
@@ -120,12 +123,11 @@ class DriftWatch:
         newer = self._changed(own, errors)
         if newer:
             start = int(own.newest()[1][-newer]) - 1
-            keep = (state.t - start) / (state.t - own.since)
+            keep = (state.t - start) / (REMAINS * (state.t - own.since))
             own.alarms = [*own.alarms[1 - MOST :], state.t]
             own.since = start
             own.only(newer)
-            if keep < 1:
-                model.forget(state.learned, keep)
+            model.forget(state.learned, min(keep, 1.0 / REMAINS))
 
     def _changed(self, own: Watched, errors: Array) -> int:
         """The number of errors since the change; 0 if there was none."""
