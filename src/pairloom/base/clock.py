@@ -38,16 +38,17 @@ def last_replay(t: int, last: int) -> int:
     return row
 
 
-def next_calibration(t: int) -> int:
+def next_calibration(t: int, since: int = 0, apart: int = 1) -> int:
     """The first row after row t at which the calibration is fitted anew.
 
     These rows are an eighth of the stream so far apart, at most 2,048. Powers of two, at which rules on data are fixed,
-    are among them.
+    are among them. Rows up to row ``since`` do not count; two such rows are ``apart`` rows apart, or more.
 
-    >>> next_calibration(3), next_calibration(64), next_calibration(1_000_000)
-    (4, 72, 1001472)
+    >>> next_calibration(3), next_calibration(64), next_calibration(1_000_000), next_calibration(1_000_000, since=999_900)
+    (4, 72, 1001472, 1000008)
     """
-    apart = min(2048, max(1, 1 << ((t + 1).bit_length() - 4))) if t >= 8 else 1
+    age = t + 1 - since
+    apart = max(apart, min(2048, 1 << max(0, age.bit_length() - 4)))
     return apart * -(-(t + 1) // apart)
 
 
