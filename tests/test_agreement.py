@@ -43,6 +43,7 @@ from pairloom.engines.state import PAIRS as N_PAIRS
 from pairloom.losses import LOSSES
 from pairloom.memory.strata import StrataState
 from pairloom.steps import Constant, PassiveAggressive, Polynomial, Sqrt
+from pairloom.stream import Forgetting
 from tests.conftest import STREAMS, make_stream
 from tests.covering import covering_array, random_config
 
@@ -105,6 +106,7 @@ OPTIONS = {
     "eta": [0.02, 0.2],
     "penalty": [L2(), L2(1e-3), L2(0.5), L2(0.5, "proximal"), ElasticNet(1e-3, l1=0.05), Ball(0.3)],
     "average": ["last", "mean", "poly"],
+    "half_life": [None, 12.0, 100.0],
 }
 
 
@@ -172,6 +174,11 @@ def make_learner(config, **changes):
     )
 
 
+def fading(config):
+    """Who lets rows fade. Not while the first are kept for rules on data: there all is as without."""
+    return [] if config["half_life"] is None else [Forgetting(config["half_life"])]
+
+
 def close(a, b, tol):
     return np.abs(a - b).max(initial=0) <= tol * max(1.0, np.abs(b).max(initial=0))
 
@@ -206,7 +213,7 @@ def assert_agree(config, dtype, n=130):
     reference = replace(learner, engine="reference")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
-        our_stream, true_stream = (Stream(one).partial_fit(*rows) for one in (learner, reference))
+        our_stream, true_stream = (Stream(one, fading(config)).partial_fit(*rows) for one in (learner, reference))
     ours, truth = our_stream.learned, true_stream.learned
     tol = 1e-10 if dtype == "float64" else 1e-4
     np.testing.assert_array_equal(ours.memory.slots.mass, truth.memory.slots.mass)
@@ -239,6 +246,8 @@ def test_the_covering_array_covers():
     swept = {c["memory"] for c in covering() if c["schedule"] is PassiveAggressive}
     assert swept == {"strata", *MEMORIES}
     assert {c["memory"] for c in covering() if c["schedule"] is AdaGrad} == {"strata", *MEMORIES}
+    faded = {c["memory"] for c in covering() if c["half_life"] and not make_learner(c).needs_data}
+    assert faded == {"strata", *MEMORIES}
     assert 50 <= len(covering()) <= 250
 
 

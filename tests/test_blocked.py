@@ -18,6 +18,7 @@ from tests.test_agreement import (
     MEMORIES,
     OPTIONS,
     close,
+    fading,
     labels_for,
     make_learner,
     make_memory,
@@ -72,11 +73,11 @@ def stream_for(config, n):
 
 def assert_grid_agrees(config, dtype, n=300, models=(0, 1, 2)):
     rows = stream_for(config, n)
-    grid = Stream(Grid(candidates(config, dtype), block_rows=config["block"])).partial_fit(*rows)
+    grid = Stream(Grid(candidates(config, dtype), block_rows=config["block"]), fading(config)).partial_fit(*rows)
     assert not grid.model.frozen(grid.learned)
     for i in models:
         learner = grid.model.learners[i]
-        truth = Stream(replace(learner, engine="reference"))
+        truth = Stream(replace(learner, engine="reference"), fading(config))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StabilityWarning)
             truth.partial_fit(*rows)
@@ -92,7 +93,7 @@ def own_rounding(truth, X, *rest):
     Where steps far too long are cut row after row, a trajectory may amplify rounding a billion times: no engine can
     agree with the specification more closely than that with itself.
     """
-    shaken = Stream(truth.model)
+    shaken = Stream(truth.model, truth.observers[1:])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
         shaken.partial_fit(X * (1 + np.finfo(float).eps), *rest)

@@ -88,12 +88,12 @@ def learn(stream, X, y, weight=None, groups=None, cuts=()):
     return stream
 
 
-def assert_agree(learner, rows, dtype):
+def assert_agree(learner, rows, dtype, observers=()):
     """CSR rows with the compiled loops, against dense rows with the specification."""
     X, *rest = rows
     learner = dense.comparable(learner, dtype)
-    ours = learn(Stream(replace(learner, dtype=dtype, engine="fused")), sp.csr_array(X), *rest)
-    truth = learn(Stream(replace(learner, dtype=dtype, engine="reference")), X, *rest)
+    ours = learn(Stream(replace(learner, dtype=dtype, engine="fused"), observers), sp.csr_array(X), *rest)
+    truth = learn(Stream(replace(learner, dtype=dtype, engine="reference"), observers), X, *rest)
     compare(ours, truth, 1e-10 if dtype == "float64" else 1e-4, learner.average)
     assert dense.close(ours.score(sp.csr_array(X)), truth.score(X), 1e-10 if dtype == "float64" else 1e-4)
 
@@ -125,13 +125,13 @@ def covering():
 @pytest.mark.parametrize("part", range(4))
 def test_agrees_on_every_pair_of_options(part):
     for config in covering()[part::4]:
-        assert_agree(make_learner(config), rows_for(config), "float64")
+        assert_agree(make_learner(config), rows_for(config), "float64", dense.fading(config))
 
 
 def test_agrees_in_float32():
     """On a third of the array: the same loops, compiled for another type. In float64 differences show more clearly."""
     for config in covering()[::3]:
-        assert_agree(make_learner(config), rows_for(config), "float32")
+        assert_agree(make_learner(config), rows_for(config), "float32", dense.fading(config))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -139,7 +139,7 @@ def test_agrees_on_random_options(dtype):
     rng = np.random.default_rng(12)
     for _ in range(20):
         config = random_config(OPTIONS, rng, dense.valid)
-        assert_agree(make_learner(config), rows_for(config), dtype)
+        assert_agree(make_learner(config), rows_for(config), dtype, dense.fading(config))
 
 
 @pytest.mark.soak

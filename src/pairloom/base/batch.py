@@ -1,27 +1,33 @@
 """Rows on their way to a model."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from pairloom.base.tree import node
+from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 
 
 @node
 class Batch:
-    """Rows in order: x, the model's codes of the labels, weights above 0, and the query each row belongs to."""
+    """Rows in order: x, the model's codes of the labels, weights above 0, and the query each row belongs to.
+
+    ``time``: when each row was, where rows fade by time.
+    """
 
     X: Any
     y: Array
     weight: Array
     query: Array
+    time: Array | None = field(default=None, metadata=OPTIONAL)
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __getitem__(self, rows: slice | Array) -> "Batch":
-        return Batch(self.X[rows], self.y[rows], self.weight[rows], self.query[rows])
+        time = None if self.time is None else self.time[rows]
+        return Batch(self.X[rows], self.y[rows], self.weight[rows], self.query[rows], time)
 
     @classmethod
     def join(cls, batches: "list[Batch]") -> "Batch":
@@ -34,8 +40,8 @@ class Batch:
             X = vstack([csr_array(batch.X) for batch in batches], format="csr")
         else:
             X = np.concatenate([batch.X for batch in batches])
-        rest = (np.concatenate([getattr(b, name) for b in batches]) for name in ("y", "weight", "query"))
-        return cls(X, *rest)
+        names = ("y", "weight", "query") if batches[0].time is None else ("y", "weight", "query", "time")
+        return cls(X, *(np.concatenate([getattr(b, name) for b in batches]) for name in names))
 
     def weighted(self) -> "Batch":
         """The rows of positive weight."""
@@ -44,7 +50,8 @@ class Batch:
 
     def copy(self) -> "Batch":
         """Rows that the caller cannot change."""
-        return Batch(self.X.copy(), self.y.copy(), self.weight.copy(), self.query.copy())
+        time = None if self.time is None else self.time.copy()
+        return Batch(self.X.copy(), self.y.copy(), self.weight.copy(), self.query.copy(), time)
 
 
 @node

@@ -5,6 +5,7 @@ at every such row, and nowhere else.
 """
 
 import sys
+from math import log2
 
 NEVER = sys.maxsize
 
@@ -12,6 +13,19 @@ NEVER = sys.maxsize
 def next_multiple(t: int, of: int) -> int:
     """The first multiple of ``of`` after row t."""
     return of * (t // of + 1)
+
+
+FADING = 256
+"""Rows between two looks at the time, where rows fade by it."""
+
+
+def fading_rows(half_life: float) -> int:
+    """Rows between two rows at which all before fade, by a half-life in rows: a power of two near a 16th of it.
+
+    >>> fading_rows(10), fading_rows(1_000), fading_rows(10_000), fading_rows(1e9)
+    (1, 64, 512, 2048)
+    """
+    return 1 << min(11, round(log2(max(1.0, half_life / 16))))
 
 
 def next_replay(t: int, last: int) -> int:

@@ -64,6 +64,11 @@ def table_of(X: Any, dropped: Collection[str] = ()) -> Table:
     return Table(names, [kind for kind, _ in made], [values for _, values in made], len(frame))
 
 
+def one_column(X: Any, name: str) -> tuple[Kind | None, Array]:
+    """A column of a frame, and the kind that its type says, as in a table."""
+    return _column(name, nw.from_native(X, eager_only=True)[name])
+
+
 def _column(name: str, series: Any) -> tuple[Kind | None, Array]:
     dtype = series.dtype
     # Of pandas' objects, narwhals says what those that are here happen to be. Nothing but gaps is of no type.

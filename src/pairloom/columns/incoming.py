@@ -18,12 +18,14 @@ from pairloom.columns.reading import Values
 class Incoming:
     """Rows of numbers, dense or CSR, or of named columns, with the encoder that knows these.
 
-    ``rows``: numbers, a :class:`Table`, or ``Values`` of it once it was read.
+    ``rows``: numbers, a :class:`Table`, or ``Values`` of it once it was read. ``time``: when each row was, if a column
+    tells it.
     """
 
     rows: Any
     dtype: str
     encoder: Encoder | None = None
+    time: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -35,14 +37,14 @@ class Incoming:
         return self.shape[0]
 
     def __getitem__(self, keep: Array) -> Self:
-        return replace(self, rows=self.rows[keep])
+        return replace(self, rows=self.rows[keep], time=None if self.time is None else self.time[keep])
 
     def read(self, columns: ColumnsLike, layout: int | None) -> "Incoming":
         """The same with valid values, or ValueError; a first table begins an encoder."""
         if not isinstance(self.rows, Table):
             return self
         encoder = self.encoder or Encoder.of_table(columns_of(columns), self.rows, layout)
-        return Incoming(encoder.read(self.rows, self.dtype), self.dtype, encoder)
+        return Incoming(encoder.read(self.rows, self.dtype), self.dtype, encoder, self.time)
 
     def numbers(self, weight: Array) -> Any:
         """The rows as the model learns them; the encoder knows them from now on."""

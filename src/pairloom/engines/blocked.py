@@ -27,7 +27,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.csr import is_sparse
-from pairloom.base.tree import DERIVED, Rounded, node
+from pairloom.base.tree import DERIVED, OPTIONAL, Rounded, node
 from pairloom.base.typing import Array
 from pairloom.engines.atoms import Atoms, Partners, make_block, partner_tables, unblend, write_slots
 from pairloom.engines.blocked_runs import OTHER, learn_models
@@ -47,13 +47,15 @@ class GridState(State):
     ``w`` and ``w_bar`` have one row per weight vector, in the order of ``Lanes``; ``w_bar`` only for averaged ones.
     ``tally`` has a column for each vector. ``gram``: inner products of the slots' points. ``frozen``: the first row of
     the block in which a vector left the range of numbers; 0 if none. ``open``: the rows
-    of the open block. ``ahead``: the state after these too, with their scores, once it was asked for.
+    of the open block. ``ahead``: the state after these too, with their scores, once it was asked for. ``faded`` (n, 2):
+    what is to be forgotten on the way through the open block: after how many of its rows, and what counts then.
     """
 
     gram: Rounded = field(default_factory=lambda: np.zeros((0, 0)))
     frozen: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     open: Batch | None = None
     ahead: "tuple[GridState, Array] | None" = field(default=None, repr=False, metadata=DERIVED)
+    faded: Array | None = field(default=None, metadata=OPTIONAL)
 
 
 def learn_block(grid: SideBySide, state: GridState, batch: Batch) -> Array:

@@ -65,7 +65,7 @@ def step(learner: Parts, state: State, row: Batch) -> Array:
 
     for k in range(len(state.w)):
         learn_pairs(learner, state, k, example)
-    rho = averaging_rate(learner.average, np.asarray(state.age))
+    rho = averaging_rate(learner.average, np.asarray(state.counted))
     state.w_bar += rho * (state.w - state.w_bar)
 
     learner.memory.observe(state.memory, example)
@@ -95,7 +95,7 @@ def partners_of(learner: Parts, state: State, k: int, example: Example) -> tuple
 
 def descend(learner: Parts, state: State, k: int, example: Example, partners: Array, weights: Array) -> None:
     """One gradient step of model k on the weighted pair loss of the newest example."""
-    eta = learner.step.at(np.asarray(state.age)) * min(example.weight, HEAVY)
+    eta = learner.step.at(np.asarray(state.counted)) * min(example.weight, HEAVY)
     loss, parts, part = learner.pair_loss, 1, 0
     while part < parts:
         g, v = gradient(learner, state.memory.slots, state.w[k], k, example, partners, weights)
@@ -123,7 +123,7 @@ def descend(learner: Parts, state: State, k: int, example: Example, partners: Ar
 def sweep(learner: Parts, state: State, k: int, example: Example, partners: Array, p: Array) -> None:
     """A passive-aggressive step of model k for each pair of the newest example, in the order of the slots."""
     slots, g = state.memory.slots, 0.0
-    eta = learner.step.at(np.asarray(state.age)) * min(example.weight, HEAVY)
+    eta = learner.step.at(np.asarray(state.counted)) * min(example.weight, HEAVY)
     keep, rate, threshold = map(float, learner.penalty.at(eta))
     w = max(0.0, keep) * state.w[k]
     signs = learner.pairs.sign(example.y, slots.labels[partners], learner.pairs.targets[k])

@@ -58,20 +58,26 @@ class State:
     lazy: LazyModel | None = None
     squares: Rounded | None = field(default=None, metadata=OPTIONAL)
     cells: Array | None = field(default=None, metadata=OPTIONAL)
-    since: int | None = field(default=None, metadata=OPTIONAL)
+    since: float | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def counted(self) -> float:
+        """Rows that count: what steps and averages go by."""
+        return self.t if self.since is None else self.t - self.since
 
     @property
     def age(self) -> int:
-        """Rows that count: what steps and averages go by."""
-        return self.t - (self.since or 0)
+        """``counted`` in whole rows."""
+        return int(self.counted)
 
     def ages(self, n: int) -> Array:
-        """The age after each of the next n rows."""
-        return np.arange(self.age + 1, self.age + n + 1)
+        """``counted`` after each of the next n rows; row by row, so that the cut into calls does not show."""
+        t = np.arange(self.t + 1, self.t + n + 1)
+        return t if self.since is None else t - self.since
 
     def forget(self, keep: float) -> None:
         """Let the rows so far count ``keep`` times as much, in all that does not belong to the map or the memory."""
-        self.since = self.t - int(keep * self.age)
+        self.since = self.t - keep * self.counted
         self.totals = keep * self.totals
         if self.squares is not None:
             self.squares *= self.squares.dtype.type(keep)

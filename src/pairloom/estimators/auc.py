@@ -26,6 +26,7 @@ from pairloom.race import Budget, Portfolio, Race, pinned
 from pairloom.race.race import SETTLED
 from pairloom.race.telling import told
 from pairloom.stream.calibration import Calibration
+from pairloom.stream.forgetting import HalfLife
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +52,7 @@ class AUCClassifier(PairwiseClassifier):
     n_components : the most landmarks of a kernel space; None: the portfolio and the budget tell.
     max_strata : strata per class of the learners that have some; None: the portfolio tells.
     verbose : 1 tells on stderr what the race does while it learns, as does the logger "pairloom.race".
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     Attributes
     ----------
@@ -103,6 +104,7 @@ class AUCClassifier(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
         drift: Any = None,
     ) -> None:
         self.budget = budget
@@ -120,6 +122,7 @@ class AUCClassifier(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
         self.drift = drift
 
     @property

@@ -1,7 +1,7 @@
 """What every estimator over a learner shares: rows in, one at a time or many, and counters out."""
 
 from abc import ABC, abstractmethod
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -16,6 +16,7 @@ from pairloom.base.typing import Array
 from pairloom.base.validation import as_rows, check_finite, checked_rows, row_of
 from pairloom.columns import ColumnReport, ColumnsLike
 from pairloom.columns.encoder import Encoder
+from pairloom.columns.frames import Table, is_named
 from pairloom.columns.incoming import (
     Incoming,
     by_place,
@@ -27,12 +28,14 @@ from pairloom.columns.incoming import (
 )
 from pairloom.columns.kinds import columns_of
 from pairloom.columns.state import CODES, ColumnsState
+from pairloom.columns.times import TimeColumn
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.class_weight import ClassCounts
 from pairloom.models.base import Dtype
-from pairloom.stream import Arrivals, ArrivalScores, Recent, RecentScores, Stream, StreamState
+from pairloom.stream import Arrivals, ArrivalScores, Forgetting, Recent, RecentScores, Stream, StreamState
+from pairloom.stream.forgetting import HalfLife, forgetting_by
 
 
 @node
@@ -62,11 +65,12 @@ class StreamEstimator(BaseEstimator, ABC):
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}}
     """Parameters of the published forms of a system, by what is added to its name; each is tested and tabulated."""
 
-    added: ClassVar[dict[str, Any]] = {"columns": None}
+    added: ClassVar[dict[str, Any]] = {"columns": None, "half_life": None}
     """Parameters that older files do not have, and what they stand for there."""
 
     dtype: Dtype
     columns: ColumnsLike = None
+    half_life: HalfLife = None
     random_state: Any
     stream_: Stream
     _labels: Any = None
@@ -190,8 +194,20 @@ class StreamEstimator(BaseEstimator, ABC):
         n = min(arrivals.count, recent.count)
         return arrivals.scores[:n], recent.labels[:n], recent.weights[:n]
 
+    def _clock(self, *, first: bool) -> TimeColumn | None:
+        """The column that tells the time of rows, if they fade by it."""
+        found = forgetting_by(self.half_life) if first else self.stream_.observers
+        return next((one.time for one in found if isinstance(one, Forgetting)), None)
+
     def _row_to_learn(self, x: Any) -> Incoming:
-        """One valid example, to be learned."""
+        """One valid example, to be learned, with its time."""
+        row, clock = self._checked_row(x), self._clock(first=not self._started)
+        if clock is None:
+            return row
+        return replace(row, time=clock.of_row(x, None if row.encoder is None else row.encoder.state.names))
+
+    def _checked_row(self, x: Any) -> Incoming:
+        """One valid example."""
         if not self._started:
             check_choice("dtype", self.dtype, Dtype)
             named = first_row(x, self.dtype, self.columns, self._layout)
@@ -205,10 +221,19 @@ class StreamEstimator(BaseEstimator, ABC):
         """One example to be scored, as a valid (1, d) array of the model's dtype."""
         if self._encoder is not None:
             return self._encoder.encode(one_row(self._encoder, x), self.stream_.model.dtype)
-        row: Array = self._row_to_learn(x).rows
+        row: Array = self._checked_row(x).rows
         return row
 
     def _rows_to_learn(self, X: Any, *, first: bool) -> Incoming:
+        """Rows to be learned, with their times."""
+        rows, clock = self._checked_rows(X, first=first), self._clock(first=first)
+        if clock is None:
+            return rows
+        named = isinstance(rows.rows, Table) and is_named(X)
+        names = None if rows.encoder is None else rows.encoder.state.names
+        return replace(rows, time=clock.of_frame(X) if named else clock.of_array(X, names))
+
+    def _checked_rows(self, X: Any, *, first: bool) -> Incoming:
         """Rows, dense, CSR or of named columns; unless it is the first call, with the columns that the model knows."""
         check_choice("dtype", self.dtype, Dtype)
         dtype, encoder = (self.dtype, None) if first else (self.stream_.model.dtype, self._encoder)

@@ -17,13 +17,13 @@ from pairloom.base.validation import check_weight, one_weight, positive_weight, 
 from pairloom.columns.incoming import Incoming
 from pairloom.estimators.class_labels import Labels, check_no_gaps, declared_classes, learn_labels
 from pairloom.estimators.class_weight import ClassWeight, balanced, check_names, weighed
+from pairloom.estimators.forgetting import forgetting_of
 from pairloom.estimators.thresholds import ThresholdClassifier
 from pairloom.metrics.area import Area, mean_area
 from pairloom.models.base import Model
 from pairloom.pairs import query_code, query_codes
 from pairloom.stream import ArrivalScores, Stream
 from pairloom.stream.calibration import Calibration, Fit
-from pairloom.stream.drift import watch_of
 
 
 def is_online(model: "PairwiseClassifier") -> bool:
@@ -51,7 +51,7 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
     weighted classes; thresholds (``threshold``) do not.
     """
 
-    added: ClassVar[dict[str, Any]] = {"columns": None, "class_weight": None}
+    added: ClassVar[dict[str, Any]] = {"columns": None, "class_weight": None, "half_life": None}
 
     pos_label: Any
     class_weight: ClassWeight = None
@@ -110,7 +110,7 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
             self.stream_.check_room(1)
         codes = np.array([code])
         self._class_counts, weight = balanced(self.class_weight, self._class_counts, self._labels, codes, weight)
-        batch = Batch(row.numbers(weight), codes, weight, query_code(None))
+        batch = Batch(row.numbers(weight), codes, weight, query_code(None), row.time)
         self.stream_.learn(batch)
         self.stream_.warn_if_unstable(stacklevel=3)
         return self
@@ -204,7 +204,7 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
             self._encoder = incoming.encoder
             self._forget()
         self._labels, self.stream_, self._class_counts = labels, stream, counts
-        batch = Batch(incoming.numbers(weight), codes, weight, query_codes(None, len(y)))
+        batch = Batch(incoming.numbers(weight), codes, weight, query_codes(None, len(y)), incoming.time)
         if self.needs_all_rows:
             stream.start_with(batch)
         stream.learn(batch)
@@ -257,8 +257,8 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
     def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
         assert labels is not None
         model = self._make_model(max(2, len(labels.classes)), seed)
-        watch = () if self.drift is None else (watch_of(self.drift),)
-        return Stream(model, (self._calibration, ArrivalScores(), *watch))
+        forgetting = forgetting_of(type(self).__name__, model, self.half_life, self.drift, self.needs_all_rows)
+        return Stream(model, (self._calibration, ArrivalScores(), *forgetting))
 
     def _labels_after(self, y: Array, classes: Any, *, first: bool, whole: bool) -> Labels:
         """The labels known after a batch."""

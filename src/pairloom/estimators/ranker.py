@@ -15,6 +15,7 @@ from pairloom.metrics.concordance import concordance
 from pairloom.models.base import Dtype
 from pairloom.pairs import Order, Pairs
 from pairloom.steps import Average
+from pairloom.stream.forgetting import HalfLife
 
 
 class PairwiseRanker(PairwiseEstimator):
@@ -45,7 +46,8 @@ class PairwiseRanker(PairwiseEstimator):
     random_state : seed of all randomness.
     engine : "auto", "fused" or "reference".
     features : any feature map, in place of the one that kernel, gamma, n_components and scale describe.
-    columns : kinds of columns of data frames and mappings, as in :class:`~pairloom.systems.FPOGD`.
+    columns, half_life : kinds of columns of data frames and mappings, and how fast rows fade, as in
+        :class:`~pairloom.systems.FPOGD`.
 
     Attributes
     ----------
@@ -91,6 +93,7 @@ class PairwiseRanker(PairwiseEstimator):
         engine: EngineName = "auto",
         features: FeatureMap | None = None,
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -107,6 +110,7 @@ class PairwiseRanker(PairwiseEstimator):
         self.engine = engine
         self.features = features
         self.columns = columns
+        self.half_life = half_life
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> float:
         """Share of the pairs with different labels, inside a query if there are ``groups``, that are ranked rightly.

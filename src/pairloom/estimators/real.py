@@ -18,6 +18,7 @@ from pairloom.engines.base import EngineName
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
+from pairloom.estimators.forgetting import forgetting_of
 from pairloom.estimators.real_labels import real_label, real_labels
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.scaling import Scaling
@@ -53,7 +54,7 @@ class PairwiseEstimator(StreamEstimator):
     features: FeatureMap | None
 
     largest_label: ClassVar[float] = np.inf
-    added: ClassVar[dict[str, Any]] = {"schedule": "constant", "columns": None}
+    added: ClassVar[dict[str, Any]] = {"schedule": "constant", "columns": None, "half_life": None}
 
     @abstractmethod
     def _pairs_and_loss(self) -> tuple[Pairs, Loss]:
@@ -92,7 +93,7 @@ class PairwiseEstimator(StreamEstimator):
             self._remember_columns(row)
             seed_of(self.random_state)
             self.stream_ = stream
-        stream.learn(Batch(row.numbers(weight), label, weight, query))
+        stream.learn(Batch(row.numbers(weight), label, weight, query, row.time))
         stream.warn_if_unstable(stacklevel=3)
         return self
 
@@ -167,7 +168,7 @@ class PairwiseEstimator(StreamEstimator):
             validate_data(self, X, reset=True, skip_check_array=True)
             seed_of(self.random_state)
             self._encoder, self.stream_ = incoming.encoder, stream
-        batch = Batch(incoming.numbers(weight), labels, weight, query)
+        batch = Batch(incoming.numbers(weight), labels, weight, query, incoming.time)
         stream.learn(batch)
         stream.warn_if_unstable(stacklevel=4)
         return self
@@ -192,4 +193,5 @@ class PairwiseEstimator(StreamEstimator):
             seed=seed,
             engine=self.engine,
         )
-        return Stream(learner, (ArrivalScores(queries=True),))
+        forgetting = forgetting_of(type(self).__name__, learner, self.half_life)
+        return Stream(learner, (ArrivalScores(queries=True), *forgetting))

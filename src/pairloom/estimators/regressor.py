@@ -14,6 +14,7 @@ from pairloom.memory import Memory
 from pairloom.models.base import Dtype
 from pairloom.pairs import Difference, Pairs
 from pairloom.steps import Average
+from pairloom.stream.forgetting import HalfLife
 
 
 class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
@@ -45,7 +46,8 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
     random_state : seed of all randomness.
     engine : "auto", "fused" or "reference".
     features : any feature map, in place of the one that kernel, gamma, n_components and scale describe.
-    columns : kinds of columns of data frames and mappings, as in :class:`~pairloom.systems.FPOGD`.
+    columns, half_life : kinds of columns of data frames and mappings, and how fast rows fade, as in
+        :class:`~pairloom.systems.FPOGD`.
 
     Attributes
     ----------
@@ -90,6 +92,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
         engine: EngineName = "auto",
         features: FeatureMap | None = None,
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -105,6 +108,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
         self.engine = engine
         self.features = features
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def intercept_(self) -> float:

@@ -105,10 +105,17 @@ def share_out(
     return masses(seats.count, owner, slot)
 
 
-def observe_seats(seats: Seats, slots: Slots, g: int, j: int, example: Example, queue: bool) -> None:
-    """The example has joined stratum ``j`` of clustering ``g``, whose count is already up to date."""
+def observe_seats(
+    seats: Seats, slots: Slots, g: int, j: int, example: Example, queue: bool, fading: bool
+) -> None:  # fmt: skip
+    """The example has joined stratum ``j`` of clustering ``g``, whose count is already up to date.
+
+    ``fading``: it may have founded it in the place of one of which next to nothing was left, seats and all.
+    """
     owner, slot, born = seats.owner[g], seats.slot[g], seats.born[g]
     seats.rows[g] += 1
+    if fading and seats.count[j] == example.weight:
+        slot[owner == j] = EMPTY
     if not (owner == j).any():
         claim(owner, slot, born, j)
     if queue:
@@ -147,7 +154,7 @@ def masses(count: Array, owner: Array, slot: Array) -> Array:
 
 
 def plan_seats(
-    seats: Seats, mass: Array, group: Array, weight: Array, draws: Array, queue: bool,
+    seats: Seats, mass: Array, group: Array, weight: Array, draws: Array, queue: bool, fading: bool,
     cluster: Callable[[slice], Plan], share: Callable[[int], Array],
 ) -> Plan:  # fmt: skip
     """``observe_seats`` for the rows of a block: ``cluster`` those up to a sharing out, seat them, ``share`` out."""
@@ -163,7 +170,7 @@ def plan_seats(
         room = (b - a + 1) * size
         part = Plan(joined.start, np.empty(room, np.int64), np.zeros(room), np.empty(room))
         end = seat_rows(
-            joined.slot, joined.mass, group[a:b], weight[a:b], draws[a:b], queue,
+            joined.slot, joined.mass, group[a:b], weight[a:b], draws[a:b], queue, fading,
             seats.count, seats.rows, seats.owner, seats.slot, seats.born, mass,
             part.start, part.slot, part.blend, part.mass,
         )  # fmt: skip
@@ -191,7 +198,7 @@ def concatenate(parts: list[Plan]) -> Plan:
 
 @compiled
 def seat_rows(
-    strata: Array, n: Array, group: Array, weight: Array, draws: Array, queue: bool,
+    strata: Array, n: Array, group: Array, weight: Array, draws: Array, queue: bool, fading: bool,
     count: Array, rows: Array, owners: Array, slots: Array, borns: Array, masses: Array,
     start: Array, event_slot: Array, event_blend: Array, event_mass: Array,
 ) -> int:  # fmt: skip
@@ -204,7 +211,8 @@ def seat_rows(
         owner, slot, mass = owners[g], slots[g], masses[g]
         rows[g] += 1
         count[j] = n[i]
-        take_seats(owner, slot, borns[g], j, rows[g], weight[i] / n[i], draws[i], queue, m)
+        founded = fading and n[i] == weight[i]
+        take_seats(owner, slot, borns[g], j, rows[g], founded, weight[i] / n[i], draws[i], queue, m)
         free = find_slot(slot, used)
         weigh(count, owner, slot, m, now)
         for r in range(size):
@@ -219,7 +227,8 @@ def seat_rows(
 
 @compiled
 def take_seats(
-    owner: Array, slot: Array, born: Array, j: int, row: int, share: float, draws: Array, queue: bool, held: Array
+    owner: Array, slot: Array, born: Array, j: int, row: int, founded: bool, share: float, draws: Array, queue: bool,
+    held: Array,
 ) -> None:  # fmt: skip
     """Mark the seats that take the row, after ``claim`` for a new stratum."""
     size = owner.shape[0]
@@ -233,6 +242,10 @@ def take_seats(
             seat = first_seat(owner, slot, born, int(np.argmax(held)))
         owner[seat] = j
         slot[seat] = EMPTY
+    elif founded:
+        for s in range(size):
+            if owner[s] == j:
+                slot[s] = EMPTY
     if queue:
         seat = first_seat(owner, slot, born, j)
         slot[seat] = TAKES

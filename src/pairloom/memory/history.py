@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairloom.base.aging import aged
 from pairloom.base.checks import check_count
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -60,6 +61,14 @@ class WholeHistory(Grouped):
 
     def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> HistoryState:
         return HistoryState(Slots.empty(self.max_rows, dim, dtype), np.zeros(1, np.int64))
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, state: MemoryState, keep: float) -> None:
+        """All rows stay, and weigh less."""
+        state.slots.mass *= aged(state.slots.mass, keep)
 
     def observe(self, state: MemoryState, example: Example) -> None:
         assert isinstance(state, HistoryState)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pairloom.base.aging import aged
 from pairloom.base.checks import check_count
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -63,6 +64,25 @@ class Reservoir(Grouped):
         groups = 1 if self.joint else n_classes
         slots = Slots.empty(groups * self.size, dim, dtype)
         return ReservoirState(slots, np.zeros(groups, np.int64), np.zeros(groups), np.zeros(groups))
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, state: MemoryState, keep: float) -> None:
+        """New rows find a place more easily, as in a shorter stream.
+
+        While all rows fit, masses are weights, and fade. Of a full sample only their ratios count; but where its rows
+        now weigh less than a fresh one would, they are set to what they weigh.
+        """
+        assert isinstance(state, ReservoirState)
+        factors = aged(state.total, keep)
+        state.total *= factors
+        full = state.seen > self.size
+        unit = np.where(full, np.minimum(state.unit, state.total / self.size), factors * state.unit)
+        ratio = np.divide(unit, state.unit, out=np.ones(len(unit)), where=state.unit > 0)
+        state.slots.mass *= np.repeat(ratio, self.size)
+        state.unit = unit
 
     def observe(self, state: MemoryState, example: Example) -> None:
         assert isinstance(state, ReservoirState)

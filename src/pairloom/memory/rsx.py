@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pairloom.base.aging import aged
 from pairloom.base.checks import check_count
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -73,6 +74,17 @@ class RSx(Grouped):
         return RSxState(
             Slots.empty(groups * self.size, dim, dtype), np.zeros(groups, np.int64), np.zeros(groups), pointer
         )
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, state: MemoryState, keep: float) -> None:
+        """A draw takes a new row with a higher probability; while all rows fit, their masses are weights, and fade."""
+        assert isinstance(state, RSxState)
+        factors = aged(state.total, keep)
+        state.total *= factors
+        state.slots.mass *= np.repeat(np.where(state.seen > self.size, 1.0, factors), self.size)
 
     def observe(self, state: MemoryState, example: Example) -> None:
         assert isinstance(state, RSxState)

@@ -1,22 +1,35 @@
 """The paper's online stratified sampling (OSS): one representative for each cluster of the past."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
+from pairloom.base.aging import aged
 from pairloom.base.checks import check_choice, check_count, check_number
-from pairloom.base.compiled import compiled, dot, move, squared_distances_to
 from pairloom.base.csr import Rows
-from pairloom.base.tree import Rounded, node
+from pairloom.base.tree import OPTIONAL, Rounded, node
 from pairloom.base.typing import Array
-from pairloom.memory.allocation import Allocation, Seats, check_allocation, due, observe_seats, plan_seats, share_out
+from pairloom.memory.allocation import (
+    Allocation,
+    Seats,
+    check_allocation,
+    due,
+    masses,
+    observe_seats,
+    plan_seats,
+    share_out,
+)
 from pairloom.memory.base import By, Example, Memory, MemoryState, Normalization, Plan, Slots, Space
-from pairloom.memory.strata_csr import LazyCenters, center_step, plan_rows, write_centers
+from pairloom.memory.strata_csr import LazyCenters, plan_rows, write_centers
+from pairloom.memory.strata_dense import plan_strata
 
 Representative = Literal["fifo", "reservoir", "centroid"]
 
 REPRESENTATIVES = {"fifo": 0, "reservoir": 1, "centroid": 2}
+
+SPARE = 0.5
+"""A stratum may be given away when what is left of it is less than this part of a row."""
 
 TIE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
 """Distances closer than this, relative to (1 + ||u||^2) / 2, count as equal: rounding must not choose a stratum."""
@@ -27,7 +40,9 @@ class StrataState(MemoryState):
     """The clusters. Stratum j of group g is row g * max_strata + j; ``used[g]`` strata of a group are in use.
 
     ``scatter`` is the running sum of squares inside each stratum. A stratum has the slot of its own number, whose
-    mass is its count n_j, or ``seats``. ``lazy`` is there once CSR points have come.
+    mass is its count n_j, or ``seats``. ``lazy`` is there once CSR points have come. ``spare`` is there once something
+    was forgotten: an example that is far from all centres, with all strata in use, founds one in the place of the
+    lightest, if that weighs less than this part of the example.
     """
 
     centers: Rounded
@@ -37,6 +52,7 @@ class StrataState(MemoryState):
     tie: float
     seats: Seats | None = None
     lazy: LazyCenters | None = None
+    spare: float | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def counts(self) -> Array:
@@ -177,13 +193,32 @@ class Strata(Memory):
             return float(self.eps)
         return 0.5 * mean_squared_distance(points) if points is not None else 0.0
 
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, state: MemoryState, keep: float) -> None:
+        """Counts and scatter fade; of a stratum that nothing joins, others may take the place (``spare``)."""
+        assert isinstance(state, StrataState)
+        factors = aged(state.counts, keep)
+        state.scatter *= factors
+        state.spare = SPARE
+        if state.seats is None:
+            state.slots.mass *= factors
+            return
+        state.seats.count *= factors
+        for g in range(len(state.used)):
+            own = slice(g * self.n_slots, (g + 1) * self.n_slots)
+            state.slots.mass[own] = masses(state.seats.count, state.seats.owner[g], state.seats.slot[g])
+
     def observe(self, state: MemoryState, example: Example) -> None:
         assert isinstance(state, StrataState)
         g = 0 if self.joint else int(example.y)
         j, n, step = self._join(state, g, example)
         if state.seats is not None:
             state.seats.count[j] = n
-            observe_seats(state.seats, state.slots, g, j, example, self.representative == "fifo")
+            queue, fading = self.representative == "fifo", state.spare is not None
+            observe_seats(state.seats, state.slots, g, j, example, queue, fading)
             if due(state.seats.rows[g]):
                 state.slots.mass[g * self.n_slots :][: self.n_slots] = self._share_out(state, g)
         elif self.representative == "fifo":
@@ -201,10 +236,12 @@ class Strata(Memory):
         tol = state.tie * (1.0 + u @ u) / 2.0
         near = int(np.argmax(distances <= distances.min() + tol)) if used else 0
         far = not used or state.eps < 0 or distances[near] - tol > state.eps
-        if far and used < self.max_strata:
-            state.used[g] += 1
-            state.centers[first + used] = u
-            return first + used, weight, 1.0
+        place = self._room(state, g, weight) if far else None
+        if place is not None:
+            j = first + place
+            state.used[g] = max(used, place + 1)
+            state.centers[j], state.scatter[j] = u, 0.0
+            return j, weight, 1.0
         j = first + near
         n = state.counts[j] + weight
         # A row of weight k moves a centre, and adds to the scatter, as k equal rows would.
@@ -218,6 +255,14 @@ class Strata(Memory):
         state.scatter[j] += spread * distances[near]
         state.centers[j] += step * (u - state.centers[j])
         return j, n, step
+
+    def _room(self, state: StrataState, g: int, weight: float) -> int | None:
+        """Where a row of this weight may found a stratum: free room, or that of one of which little is left."""
+        counts = state.counts[g * self.max_strata :][: self.max_strata]
+        if state.used[g] < self.max_strata:
+            return int(state.used[g])
+        lightest = int(np.argmin(counts))
+        return lightest if counts[lightest] < (state.spare or 0.0) * weight else None
 
     def _share_out(self, state: StrataState, g: int) -> Array:
         """Give the strata of a clustering their seats anew; the masses of its slots after that."""
@@ -238,7 +283,7 @@ class Strata(Memory):
             return self._cluster(state, U, y, weight, draws, REPRESENTATIVES[self.representative])
         group = np.zeros(len(y), np.int64) if self.joint else y.astype(np.int64)
         return plan_seats(
-            state.seats, state.slots.mass, group, weight, draws, self.representative == "fifo",
+            state.seats, state.slots.mass, group, weight, draws, self.representative == "fifo", state.spare is not None,
             lambda rows: self._cluster(state, U[rows], y[rows], weight[rows], draws[rows], 0),
             lambda g: self._share_out(state, g),
         )  # fmt: skip
@@ -257,6 +302,7 @@ class Strata(Memory):
         group = np.zeros(len(y), np.int64) if self.joint else y.astype(np.int64)
         return plan_seats(
             strata.seats, strata.slots.mass, group, weight, draws, self.representative == "fifo",
+            strata.spare is not None,
             lambda part: self._cluster_csr(strata, U[part], y[part], weight[part], draws[part], 0), share_out,
         )  # fmt: skip
 
@@ -272,6 +318,7 @@ class Strata(Memory):
         plan_strata(
             U, y, weight, draws, self.joint, rule,
             0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
+            state.spare or 0.0,
             state.centers, state.scatter, state.used, state.counts.copy(), plan.slot, plan.blend, plan.mass,
         )  # fmt: skip
         return plan
@@ -284,6 +331,7 @@ class Strata(Memory):
         plan_rows(
             U.data, U.indices, U.indptr, y, weight, draws, self.joint, rule,
             0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
+            state.spare or 0.0,
             lazy.c_hat, lazy.factors, lazy.squares, lazy.stale,
             state.scatter, state.used, state.counts.copy(), plan.slot, plan.blend, plan.mass,
         )  # fmt: skip
@@ -294,56 +342,3 @@ def mean_squared_distance(points: Array) -> float:
     """Mean of ||u - u'||^2 over all pairs of different rows, by the variances; 0 for one row."""
     spread = np.square(points - points.mean(axis=0, dtype=float)).sum()
     return float(2.0 * spread / max(1, len(points) - 1))
-
-
-@compiled
-def nearest(u: Array, centers: Array, tol: float, distances: Array) -> tuple[int, float]:
-    """The first center within ``tol`` of the smallest squared distance, and its distance."""
-    n = centers.shape[0]
-    squared_distances_to(u, centers, distances)
-    smallest = np.inf
-    for j in range(n):
-        smallest = min(smallest, distances[j])
-    for j in range(n):
-        if distances[j] <= smallest + tol:
-            return j, distances[j]
-    return 0, np.inf
-
-
-@compiled
-def plan_strata(
-    U: Array, y: Array, weight: Array, draws: Array, joint: bool, representative: int,
-    constant_step: float, eps: float, tie: float,
-    centers: Array, scatter: Array, used: Array, mass: Array, slot: Array, blend: Array, new_mass: Array,
-) -> None:  # fmt: skip
-    """``Strata.observe`` over the rows of a block; changes centers, scatter, used and mass."""
-    cap = centers.shape[0] // used.shape[0]
-    distances = np.empty(cap)
-    for i in range(y.shape[0]):
-        u = U[i]
-        g = 0 if joint else int(y[i])
-        first = g * cap
-        tol = tie * (1.0 + dot(u, u)) / 2.0
-        near, distance = nearest(u, centers[first : first + used[g]], tol, distances)
-        j = first + near
-        far = used[g] == 0 or eps < 0 or distance - tol > eps
-        if far and used[g] < cap:
-            j = first + used[g]
-            used[g] += 1
-            mass[j] = weight[i]
-            blend[i] = 1.0
-            centers[j] = u
-        else:
-            mass[j] += weight[i]
-            share = weight[i] / mass[j]
-            step, spread = center_step(constant_step, weight[i], share)
-            scatter[j] += spread * distance
-            move(centers[j], u, step)
-            if representative == 0:
-                blend[i] = 1.0
-            elif representative == 1:
-                blend[i] = 1.0 if draws[i, 0] < share else 0.0
-            else:
-                blend[i] = step
-        slot[i] = j
-        new_mass[i] = mass[j]

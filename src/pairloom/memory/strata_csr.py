@@ -41,9 +41,18 @@ def center_step(constant_step: float, weight: float, share: float) -> tuple[floa
 
 
 @compiled
+def find_room(mass: Array, used: int, limit: float) -> int:
+    """``Strata._room`` among the strata of a clustering; -1 if there is none. ``limit``: what is next to nothing."""
+    if used < mass.shape[0]:
+        return used
+    lightest = int(np.argmin(mass))
+    return lightest if mass[lightest] < limit else -1
+
+
+@compiled
 def plan_rows(
     data: Array, indices: Array, indptr: Array, y: Array, weight: Array, draws: Array, joint: bool,
-    representative: int, constant_step: float, eps: float, tie: float,
+    representative: int, constant_step: float, eps: float, tie: float, spare: float,
     c_hat: Array, factors: Array, squares: Array, stale: Array,
     scatter: Array, used: Array, mass: Array, slot: Array, blend: Array, new_mass: Array,
 ) -> None:  # fmt: skip
@@ -61,10 +70,15 @@ def plan_rows(
         near, distance = nearest_row(cols, vals, square, c_hat, factors, squares, first, used[g], tol, products)
         j = first + near
         far = used[g] == 0 or eps < 0 or distance - tol > eps
-        if far and used[g] < cap:
-            j = first + used[g]
-            used[g] += 1
+        place = find_room(mass[first : first + cap], used[g], spare * weight[i]) if far else -1
+        if place >= 0:
+            j = first + place
+            if place < used[g]:
+                c_hat[:, j] = 0.0
+                factors[j] = 1.0
+            used[g] = max(used[g], place + 1)
             mass[j] = weight[i]
+            scatter[j] = 0.0
             blend[i] = 1.0
             squares[j] = square
             for e in range(cols.shape[0]):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
+from pairloom.base.aging import aged
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_count, check_number
 from pairloom.base.clock import next_calibration
@@ -123,9 +124,10 @@ class ClassMoments:
 
     def forget(self, keep: float) -> None:
         """Let the rows so far count ``keep`` times as much."""
-        self.fold()
-        self.counts *= keep
-        self.scatter *= keep
+        n, factors = int(self.filled[0]), aged(self.counts, keep)
+        self.counts *= factors
+        self.scatter *= factors[:, None, None]
+        self.weights[:n] *= aged(self.weights[:n], keep)
 
     def folded(self) -> "ClassMoments":
         """A copy with no open rows."""

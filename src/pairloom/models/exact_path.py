@@ -106,7 +106,7 @@ class ExactPath(Mapped):
         """Rows that do not count for the clock of solutions, and the least rows between two."""
         if state.since is None:
             return 0, 1
-        return state.since, LARGE_APART if state.w.shape[1] > MANY else 1
+        return int(state.since), LARGE_APART if state.w.shape[1] > MANY else 1
 
     def _solve(self, state: State, alphas: Sequence[float]) -> Array:
         """The minimisers for all rows so far: (penalties, targets, D)."""

@@ -144,13 +144,6 @@ class Expansion(Mapped):
     def trouble(self, state: State, told: float) -> Trouble | None:
         return self.stable(state, told)
 
-    @property
-    def forgets(self) -> bool:
-        return not self.step.steady
-
-    def forget(self, state: State, keep: float) -> None:
-        state.forget(keep)
-
     def values(self, state: State, x: Array, supports: Array) -> Array:
         """k(x, support) of every support, by the specification; equal supports have equal values."""
         return np.asarray(self.kernel(state.memory.gamma, x[None, :], supports)[0])

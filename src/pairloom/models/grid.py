@@ -132,7 +132,7 @@ class Grid(Model):
         if len(rows) < self.block_rows:
             state.ahead, state.open = None, rows.copy() if rows is batch else rows
             return None
-        scores = learn_block(self, state, rows)
+        scores = self._learn(state, rows)
         state.ahead = state.open = None
         return Scored(state.t, scores, rows.y, rows.weight, rows.query)
 
@@ -185,10 +185,13 @@ class Grid(Model):
         return any(learner.forgets for learner in self.learners)
 
     def forget(self, state: GridState, keep: float) -> None:
-        """The rows of the open block, still to be learned, count in full."""
-        state.forget(keep)
-        self.memory.forget(state.memory, keep)
-        state.ahead = None
+        """At once, or where a block is open, when its rows so far are learned."""
+        if state.open is None:
+            state.forget(keep)
+            self.memory.forget(state.memory, keep)
+            return
+        before = np.zeros((0, 2)) if state.faded is None else state.faded
+        state.faded, state.ahead = np.vstack([before, [len(state.open), keep]]), None
 
     def frozen(self, state: GridState) -> dict[int, int]:
         """The models that are frozen, each with the row at which it was."""
@@ -207,7 +210,20 @@ class Grid(Model):
         tally = now.tally[:, lanes].sum(axis=1)
         tally[WORST] = now.tally[WORST, lanes].max()
         w_bar = now.w_bar[lanes] if lanes[0] < self.lanes.n_averaged else np.zeros_like(w)
-        return copy(State(now.phi, now.memory, now.rng, w, w_bar, now.t, tally)), columns
+        return copy(State(now.phi, now.memory, now.rng, w, w_bar, now.t, tally, since=now.since)), columns
+
+    def _learn(self, state: GridState, rows: Batch) -> Array:
+        """Learn the rows of a block, cut where something is forgotten; their scores."""
+        faded = [] if state.faded is None else state.faded.tolist()
+        state.faded, scores, at = None, [], 0
+        for end, keep in faded:
+            if end > at:
+                scores.append(learn_block(self, state, rows[at : int(end)]))
+            state.forget(keep)
+            self.memory.forget(state.memory, keep)
+            at = int(end)
+        scores.append(learn_block(self, state, rows[at:] if at else rows))
+        return np.concatenate(scores)
 
     def _now(self, state: GridState) -> GridState:
         """The state after all rows, those of the open block too."""
@@ -221,7 +237,7 @@ class Grid(Model):
             assert state.open is not None
             # Another thread may ask at the same time, or this one be interrupted: it is shown when it is complete.
             ahead = copy(state)
-            known = ahead, learn_block(self, ahead, state.open)
+            known = ahead, self._learn(ahead, state.open)
             ahead.open = None
             state.ahead = known
         return known

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pairloom.base.aging import aged
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.tree import node
@@ -140,6 +141,15 @@ class Moments(SquareRule):
         e = np.append(row.z, self.target * row.y) - kept.mean[k, own]
         kept.mean[k, own] += share * e
         kept.scatter[k, own] += (share * before * np.outer(e, e))[np.tril_indices(len(e))]
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, kept: MomentsState, keep: float) -> None:
+        factors = aged(kept.mass, keep)
+        kept.mass *= factors
+        kept.scatter *= factors[..., None]
 
     def run(self, state: State, block: Block) -> None:
         kept = state.memory

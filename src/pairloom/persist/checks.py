@@ -23,7 +23,7 @@ from pairloom.persist.walk import SIZES, Scope, Walk
 from pairloom.race import Race
 from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import RAW
-from pairloom.stream import ArrivalScores, Observer, RecentScores
+from pairloom.stream import ArrivalScores, Forgetting, Observer, RecentScores
 from pairloom.stream.calibration import Calibration
 from pairloom.systems.adadsg import StagedPairs
 
@@ -34,7 +34,7 @@ ADDED_UP = 1e-6
 """How far two sums of the same weights may be apart, relative to them."""
 
 OWN = (Learner, Grid, StepPath, RuleLearner, ExactLearner, ExactPath, Expansion, StagedPairs)
-OBSERVED = {RecentScores: "Recent", ArrivalScores: "Arrivals", Calibration: "Fit"}
+OBSERVED = {RecentScores: "Recent", ArrivalScores: "Arrivals", Calibration: "Fit", Forgetting: "Faded"}
 
 
 def numbers_in(flat: Flat) -> int:
@@ -90,6 +90,7 @@ def check_stream(walk: Walk, path: str, model: Model, observers: Sequence[Observ
     walk.branch(f"{dot}observed", "dict " + "|".join(observer.name for observer in observers))
     for observer in observers:
         walk.take(f"{dot}observed.{observer.name}", OBSERVED.get(type(observer), "any"), scope, {})
+    walk.take(f"{dot}time", "finite?", scope, {})
 
 
 def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
@@ -107,6 +108,7 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
         walk.node(path, "State", scope)
     if flat.values[f"{path}.t"] != t - waiting:
         raise walk.refuse(f"{path}.t", f"must be {t - waiting}")
+    _check_faded(walk, path, t - waiting, waiting)
     if f"{path}.phi.sample" in flat.kinds:
         _check_growth(walk, f"{path}.phi", getattr(model, "learner", model).features, t)
     _check_memory(walk, f"{path}.memory", t, scope)
@@ -116,6 +118,18 @@ def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
         if (inside & ~rises).any():
             raise walk.refuse(f"{path}.lazy", "must have the columns of each point in order, each once")
     return scope
+
+
+def _check_faded(walk: Walk, path: str, t: int, waiting: int) -> None:
+    """What was forgotten is of the ``t`` rows that were learned, and what is to be, of those that are ``waiting``."""
+    values: Any = walk.flat.values
+    if not 0 <= values.get(f"{path}.since", 0.0) <= t:
+        raise walk.refuse(f"{path}.since", f"must be some of {t} rows")
+    faded = walk.flat.arrays.get(f"{path}.faded", np.zeros((0, 2)))
+    rows, keep = faded[:, 0], faded[:, 1]
+    whole = (rows == np.floor(rows)) & (rows >= 1) & (rows <= waiting)
+    if not whole.all() or (np.diff(rows) < 0).any() or not ((keep > 0) & (keep <= 1)).all():
+        raise walk.refuse(f"{path}.faded", f"must be of the {waiting} rows of an open block, in order")
 
 
 def _check_growth(walk: Walk, path: str, features: Any, t: int) -> None:

@@ -8,9 +8,10 @@ A rule is one or more of these, with "|" between them:
 - ``Scaler``: a node. ``rows``: dense or CSR. ``rng``: a generator. ``none``, ``bool``, ``float``, ``text``.
   ``count``: a whole number from 0 on. ``label``: codes of classes, or finite numbers.
 - ``@phi``: whatever the parts of the model say; ``any``: what is checked no further, from parts of the caller's own.
-- ``absent``: nothing is there. ``@squares?``: as "@", and parts of the caller's own may leave it out.
+- ``absent``: nothing is there. ``@squares?``: as "@", and parts of the caller's own may leave it out; ``finite?``: as
+  "finite", a number that is, or nothing is there.
 
-``BIG`` is 2^53, ``MASS`` what weights may add up to.
+``BIG`` is 2^53, ``MASS`` what weights may add up to, ``EARLY`` and ``LATE`` the bounds of time.
 """
 
 SLOTS = {"slots": "Slots"}
@@ -21,7 +22,9 @@ ENGINE = {"phi": "@phi", "memory": "@memory", "rng": "rng"}
 MEMBER = {"name": "text", "weight": "float", "offset": "f8 v"}
 
 LAYOUT: dict[str, dict[str, str]] = {
-    "Batch": {"X": "rows _n", "y": "label _n", "weight": "f8 _n 1e-101:1e101", "query": "i8 _n"},
+    "Batch": {
+        "X": "rows _n", "y": "label _n", "weight": "f8 _n 1e-101:1e101", "query": "i8 _n", "time": "f8 _n EARLY:LATE?",
+    },
     # Feature maps.
     "Scaler": {"shift": "R d", "scale": "R d", "reach": "R d | R 0"},
     "IdentityState": {"scaler": "Scaler"},
@@ -56,7 +59,7 @@ LAYOUT: dict[str, dict[str, str]] = {
     "ReservoirState": {**SLOTS, "seen": "i8 g 0:BIG", "total": "f8 g 0:MASS", "unit": "f8 g 0:MASS"},
     "StrataState": {
         **SLOTS, "centers": "R c q", "scatter": "f8 c", "used": "i8 g 0:cap+1", "eps": "float", "tie": "float",
-        "seats": "@seats", "lazy": "LazyCenters | none",
+        "seats": "@seats", "lazy": "LazyCenters | none", "spare": "finite?",
     },
     "Seats": {
         "count": "f8 c", "rows": "i8 g 0:BIG", "owner": "i8 g s -1:c", "slot": "i8 g s -1:s", "born": "i8 g s 0:BIG",
@@ -95,18 +98,19 @@ LAYOUT: dict[str, dict[str, str]] = {
     },
     "State": {
         **ENGINE, "w": "@w", "w_bar": "@w_bar", "t": "count", "tally": "@tally", "totals": "@totals", "csr": "bool",
-        "lazy": "@lazy", "squares": "@squares?", "cells": "@cells?",
+        "lazy": "@lazy", "squares": "@squares?", "cells": "@cells?", "since": "finite?",
     },
     "GridState": {
         **ENGINE, "w": "R v D", "w_bar": "R a D", "t": "count", "tally": "f8 7 v", "totals": "f8 0 2", "csr": "bool",
-        "lazy": "none", "squares": "absent", "cells": "absent", "gram": "R S S", "frozen": "i8 v 0:BIG",
-        "open": "Batch | none",
+        "lazy": "none", "squares": "absent", "cells": "absent", "since": "finite?", "gram": "R S S",
+        "frozen": "i8 v 0:BIG", "open": "Batch | none", "faded": "f8 _f 2 0:BIG?",
     },
     # Estimators and streams.
     "ClassCounts": {"mass": "f8 C 0:MASS", "total": "float"},
     "Recent": {"scores": "f8 4096 v", "labels": "f8 4096", "weights": "f8 4096", "count": "count"},
     "Arrivals": {"scores": "f8 4096 v", "query": "i8 4096 | i8 0", "count": "count"},
     "Fit": {"a": "f8 v", "b": "f8 v"},
+    "Faded": {"time": "finite?"},
     "ScoredWindow": {"scores": "f8 _n M v", "labels": "f8 _n", "weights": "f8 _n"},
     "Standing": {"row": "count", "name": "text", "auc": "float", "share": "float"},
     "FrozenLinear": {**MEMBER, "shift": "R d", "reach": "R d | R 0", "scale": "R d", "w": "f8 d v"},

@@ -146,7 +146,9 @@ def _learned(model: Saved) -> tuple[Any, list[str] | None]:
     state = model.state_
     counts = is_balanced(getattr(model, "class_weight", None)) == (state.class_counts is not None)
     pinned = model._encoder is None or model._encoder.part == columns_of(model.columns)
-    if not counts or not pinned or model._stream_of(state.labels, state.seed).model != model.stream_.model:
+    anew = model._stream_of(state.labels, state.seed)
+    same = (anew.model, anew.observers) == (model.stream_.model, model.stream_.observers)
+    if not counts or not pinned or not same:
         raise ValueError(CHANGED.format(type(model).__name__))
     return replace(state, names=None), names
 

@@ -5,6 +5,7 @@ A name stands for a class of this package, or for one that the caller hands over
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
+from datetime import timedelta
 from functools import cache
 from inspect import isabstract, signature
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 import pairloom.systems  # noqa: F401  so that all models, rules and parts are defined
 from pairloom.columns import Columns
+from pairloom.columns.times import TimeColumn
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.features import FeatureMap, Kernel, Linear
@@ -24,12 +26,13 @@ from pairloom.pairs import Pairs
 from pairloom.persist.format import DTYPES, ModelFileError
 from pairloom.race import Budget, Descent, Exact, Portfolio, Steps
 from pairloom.steps import Penalty, Schedule
-from pairloom.stream import ArrivalScores, RecentScores, Stream
+from pairloom.stream import ArrivalScores, Forgetting, RecentScores, Stream
 from pairloom.stream.calibration import Calibration
 
 BASES = (
     FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Exact, Descent,
-    Steps, Columns, RecentScores, ArrivalScores, Calibration, StreamEstimator, FeatureTransformer, Stream,
+    Steps, Columns, RecentScores, ArrivalScores, Calibration, Forgetting, TimeColumn, StreamEstimator,
+    FeatureTransformer, Stream,
 )  # fmt: skip
 """What a file may name: these classes and those of the package that extend them."""
 
@@ -79,6 +82,8 @@ def encode(value: Any, where: str) -> Any:
         return {"dict": [[encode(key, where), encode(item, where)] for key, item in value.items()]}
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
         return {"array": encode(value.tolist(), where), "dtype": value.dtype.newbyteorder("<").str}
+    if isinstance(value, timedelta):
+        return {"timedelta": [value.days, value.seconds, value.microseconds]}
     if isinstance(value, (np.random.Generator, np.random.RandomState)):
         raise TypeError(
             f"{where} is a {type(value).__name__}, which a file does not hold: set it to a number or to None, by "
@@ -117,6 +122,8 @@ def decode(data: Any, known: Mapping[str, type], room: int, depth: int = 0) -> A
         return dict(decode(data["dict"], known, room, depth + 1))
     if data.keys() == {"float"} and data["float"] in ("inf", "-inf", "nan"):
         return float(data["float"])
+    if data.keys() == {"timedelta"}:
+        return timedelta(*map(int, data["timedelta"]))
     dtype = data.get("dtype")
     if isinstance(dtype, str) and DTYPES.fullmatch(dtype):
         if data.keys() == {"number", "dtype"}:

@@ -12,7 +12,7 @@ from pairloom.base.typing import Array
 from pairloom.persist.format import ModelFileError
 from pairloom.persist.layout import LAYOUT
 
-SIZES = {"BIG": 2**53, "SEED": 2**63, "MASS": 1e200}
+SIZES = {"BIG": 2**53, "SEED": 2**63, "MASS": 1e200, "EARLY": -1e300, "LATE": 1e300}
 FLOATS = ("f4", "f8")
 MOST_DEPTH = 24
 
@@ -21,6 +21,7 @@ PLAIN: dict[str, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
     "none": lambda value: value is None,
     "float": lambda value: type(value) is float,
+    "finite": lambda value: type(value) is float and np.isfinite(value),
     "number": lambda value: type(value) is float or (type(value) is int and abs(value) < SIZES["BIG"]),
     "count": lambda value: type(value) is int and 0 <= value < SIZES["BIG"],
     "seed": lambda value: type(value) is int and value >= 0,
@@ -112,6 +113,10 @@ class Walk:
         if isinstance(rule, str) and rule.startswith("@"):
             unknown = "absent" if rule.endswith("?") and path not in self.flat else "any"
             rule = scope.rules.get(rule[1:].removesuffix("?"), unknown)
+        elif isinstance(rule, str) and rule.endswith("?"):
+            if path not in self.flat:
+                return
+            rule = rule.removesuffix("?")
         if callable(rule):
             rule(path)
             return

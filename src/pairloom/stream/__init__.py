@@ -1,5 +1,6 @@
 """One pass over a stream of rows: whatever learns, this is what drives it."""
 
+from pairloom.stream.forgetting import Faded, Forgetting
 from pairloom.stream.observers import Arrivals, ArrivalScores, Observer, Recent, RecentScores
 from pairloom.stream.state import Kept, StreamState
 from pairloom.stream.stream import StabilityWarning, Stream
@@ -7,6 +8,8 @@ from pairloom.stream.stream import StabilityWarning, Stream
 __all__ = [
     "ArrivalScores",
     "Arrivals",
+    "Faded",
+    "Forgetting",
     "Kept",
     "Observer",
     "Recent",

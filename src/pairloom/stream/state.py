@@ -4,7 +4,7 @@ from dataclasses import field
 from typing import Any
 
 from pairloom.base.batch import Batch
-from pairloom.base.tree import node
+from pairloom.base.tree import OPTIONAL, node
 
 
 @node
@@ -42,7 +42,8 @@ class Kept:
 class StreamState:
     """After ``t`` rows: what the model has learned, the first rows while they are kept, and what observers have seen.
 
-    Copy it, store it, and learning goes on as if nothing had happened.
+    ``time``: of the newest row, where rows have one. Copy it, store it, and learning goes on as if nothing had
+    happened.
     """
 
     t: int
@@ -50,3 +51,4 @@ class StreamState:
     learned: Any
     kept: Kept | None
     observed: dict[str, Any]
+    time: float | None = field(default=None, metadata=OPTIONAL)

@@ -16,6 +16,7 @@ from pairloom.base.validation import check_weight, refuse_masked, rows_of
 from pairloom.metrics.auc import mean_auc
 from pairloom.models.base import Many, Model
 from pairloom.pairs import query_codes
+from pairloom.stream.forgetting import Forgetting
 from pairloom.stream.observers import Observer, Recent, RecentScores
 from pairloom.stream.state import Kept, StreamState
 
@@ -144,6 +145,8 @@ class Stream:
 
     def check(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Batch:
         """Valid rows of positive weight, or ValueError; changes nothing."""
+        if any(isinstance(observer, Forgetting) and observer.time for observer in self.observers):
+            raise ValueError("rows of a bare Stream have no time: use an estimator, or a half-life in rows")
         X = self._check_rows(X)
         n = X.shape[0]
         refuse_masked("y", y)
@@ -242,6 +245,9 @@ def advance(model: Model, observers: Sequence[Observer], state: StreamState, bat
             state.learned = model.init(state.n_features, first)
             run(model, observers, state, first, 0)
         at, state.t = end, state.t + len(part)
+        if part.time is not None:
+            newest = float(part.time.max())
+            state.time = newest if state.time is None else max(state.time, newest)
         if state.t == last:
             state.kept = None
         for observer, tick in zip(observers, ticks, strict=True):

@@ -28,6 +28,7 @@ from pairloom.models.base import Dtype, Mapped, Trouble, linear_scores
 from pairloom.models.rule import lazy_model
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant, ElasticNet
+from pairloom.stream.forgetting import HalfLife
 from pairloom.systems.adadsg_loop import descend, learn, learn_rows
 
 Accuracy = Literal["sqrt", "inverse", "constant"]
@@ -62,9 +63,10 @@ class AdaDSG(PairwiseClassifier):
     passes : steps of a stage, in units of its larger class.
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
-    It needs all rows at once: there is ``fit`` alone. Log-odds are fitted to scores of the rows that were learned.
+    It needs all rows at once: there is ``fit`` alone, and no half-life. Log-odds are fitted to scores of the rows that
+    were learned.
 
     Cost
     ----
@@ -104,6 +106,7 @@ class AdaDSG(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.loss = loss
         self.eta = eta
@@ -121,6 +124,7 @@ class AdaDSG(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:

@@ -20,6 +20,7 @@ from pairloom.models.moments import MAX_BYTES, Moments, PairSet
 from pairloom.models.rule import RuleLearner
 from pairloom.pairs import ClassDifference, OppositeClass
 from pairloom.steps import L2, Average, Polynomial
+from pairloom.stream.forgetting import HalfLife
 
 Forms = Literal["auto", "moments", "history"]
 
@@ -48,7 +49,7 @@ class AllPairs(PairwiseClassifier):
     max_bytes : room for the moments; a larger number of features is refused.
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -91,6 +92,7 @@ class AllPairs(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.pairs = pairs
         self.loss = loss
@@ -108,6 +110,7 @@ class AllPairs(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:

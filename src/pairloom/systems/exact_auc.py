@@ -15,6 +15,7 @@ from pairloom.features.scaling import Scaling
 from pairloom.models.base import Dtype
 from pairloom.models.exact import ClassMoments, ExactLearner
 from pairloom.pairs import OppositeClass
+from pairloom.stream.forgetting import HalfLife
 
 
 class ExactAUC(PairwiseClassifier):
@@ -36,8 +37,9 @@ class ExactAUC(PairwiseClassifier):
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     max_bytes : refuse feature spaces whose moments need more.
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`; moments are
-        float64 always, and the "reference" engine takes rows in one by one.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in
+        :class:`~pairloom.systems.FPOGD`; moments are float64 always, and the "reference" engine takes rows in one by
+        one. With a half-life the loss is that of weighted pairs.
 
     Cost
     ----
@@ -73,6 +75,7 @@ class ExactAUC(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.alpha = alpha
         self.features = features
@@ -84,6 +87,7 @@ class ExactAUC(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:

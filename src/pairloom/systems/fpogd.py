@@ -15,6 +15,7 @@ from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
+from pairloom.estimators.forgetting import forgetting_of
 from pairloom.features import FeatureMap, feature_map
 from pairloom.features.choice import KernelName
 from pairloom.features.scaling import Scaling
@@ -28,6 +29,7 @@ from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Form, schedule_named
 from pairloom.stream import Stream
+from pairloom.stream.forgetting import HalfLife
 from pairloom.theory import features_needed
 
 Schedules = Literal["constant", "sqrt", "poly", "adagrad"]
@@ -73,6 +75,10 @@ class FPOGD(PairwiseClassifier):
     features : any feature map, in place of the one that kernel, gamma, n_components and scale describe.
     columns : for data frames and mappings: kinds of columns by name, such as {"device": "category"}, or a
         :class:`~pairloom.columns.Columns`; None: as their types say.
+    half_life : rows after which a row counts half as much, such as 10_000. Or by time: the name of the column that
+        tells it, and a length of time: ("when", "7d"), with s, m, h, d or w, or a datetime.timedelta; for a column of
+        numbers, a number in its units (in rows without names, by the column's place). None: no row counts less. See
+        :class:`~pairloom.stream.Forgetting` for the rules.
 
     Attributes
     ----------
@@ -131,6 +137,7 @@ class FPOGD(PairwiseClassifier):
         engine: EngineName = "auto",
         features: FeatureMap | None = None,
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -157,6 +164,7 @@ class FPOGD(PairwiseClassifier):
         self.engine = engine
         self.features = features
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:
@@ -213,7 +221,8 @@ class FPOGD(PairwiseClassifier):
         models = [
             clone(self).set_params(**dict(zip(varied, choice, strict=True))) for choice in product(*varied.values())
         ]
-        return Stream(Grid([model._make_model(n_classes, seed) for model in models]))
+        grid = Grid([model._make_model(n_classes, seed) for model in models])
+        return Stream(grid, forgetting_of("a grid", grid, self.half_life))
 
     def _n_components(self) -> int:
         if self.n_components != "auto":

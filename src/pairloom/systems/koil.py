@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pairloom.base.aging import aged
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count, check_flag, check_number
 from pairloom.base.tree import Rounded, node
@@ -24,6 +25,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant
+from pairloom.stream.forgetting import HalfLife
 from pairloom.systems.koil_loop import learn
 
 Policy = Literal["fifo", "rs"]
@@ -60,10 +62,10 @@ class KOIL(KernelClassifier):
     kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
     gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
-    A weight scales the step, and counts as so many rows in N. More than two classes: one model for each against the
-    rest, with buffers of its own.
+    A weight scales the step, and counts as so many rows in N. That is all that fades with a half-life; with "fifo"
+    nothing would. More than two classes: one model for each against the rest, with buffers of its own.
 
     Attributes
     ----------
@@ -116,6 +118,7 @@ class KOIL(KernelClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.policy = policy
         self.plus_plus = plus_plus
@@ -134,6 +137,7 @@ class KOIL(KernelClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:
@@ -214,6 +218,15 @@ class Budgeted(Expansion):
 
     def check_room(self, state: State | None, n: int) -> None:
         """There is room for every row."""
+
+    @property
+    def forgets(self) -> bool:
+        """By "rs", which counts the rows of each class; by "fifo" the oldest leave anyway."""
+        return self.policy == "rs"
+
+    def forget(self, state: State, keep: float) -> None:
+        state.forget(keep)
+        state.memory.seen *= aged(state.memory.seen, keep)
 
     def terms(self, kept: Buffers) -> list[tuple[Array, Array]]:
         used = [np.concatenate([self._slots(kept, k, side) for side in (0, 1)]) for k in range(len(kept.coef))]

@@ -18,6 +18,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, Constant, PassiveAggressive
+from pairloom.stream.forgetting import HalfLife
 
 Update = Literal["sequential", "gradient"]
 
@@ -46,7 +47,7 @@ class OAM(PairwiseClassifier):
     average : the iterate that scores: "last" (the publication), "mean" or "poly".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -83,6 +84,7 @@ class OAM(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.update = update
         self.C = C
@@ -96,6 +98,7 @@ class OAM(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:

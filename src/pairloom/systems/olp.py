@@ -19,6 +19,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, l2_or_ball, schedule_named
+from pairloom.stream.forgetting import HalfLife
 
 
 class OLP(PairwiseClassifier):
@@ -45,7 +46,7 @@ class OLP(PairwiseClassifier):
     average : the iterate that scores: "mean", "poly" or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -88,6 +89,7 @@ class OLP(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.size = size
         self.buffer = buffer
@@ -105,6 +107,7 @@ class OLP(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import ndtri
 
+from pairloom.base.aging import aged
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compiled import add_rows, compiled, dot, dots, move
 from pairloom.base.tree import node
@@ -23,6 +24,7 @@ from pairloom.models.moments import MAX_BYTES, Moments, SquareRule, take_step
 from pairloom.models.rule import Block, Row, Rule, RuleLearner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Form, Simple, simple_schedule
+from pairloom.stream.forgetting import HalfLife
 
 Sketches = Literal["centred", "published"]
 
@@ -51,7 +53,7 @@ class OPAUC(PairwiseClassifier):
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype : of the weights: "float32" or "float64"; means and covariances are float64.
-    pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -93,6 +95,7 @@ class OPAUC(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.eta = eta
         self.alpha = alpha
@@ -110,6 +113,7 @@ class OPAUC(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:
@@ -208,6 +212,17 @@ class Sketch(SquareRule):
         else:
             # sum_i sqrt(p_i) (z_i - c) a_i' with the new mean c, from that with the old one.
             kept.Y[k, own] += np.outer(u, b - share * kept.rho[k, own])
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, kept: SketchState, keep: float) -> None:
+        """Y Y' and ||rho||^2 are sums over rows."""
+        factors = aged(kept.mass, keep)
+        kept.mass *= factors
+        kept.rho *= np.sqrt(factors)[..., None]
+        kept.Y *= np.sqrt(factors)[..., None, None]
 
     def run(self, state: State, block: Block) -> None:
         kept = state.memory

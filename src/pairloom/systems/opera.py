@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pairloom.base.aging import aged
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.tree import Rounded, node
@@ -26,6 +27,7 @@ from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, Ke
 from pairloom.models.moments import PairSet
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Polynomial
+from pairloom.stream.forgetting import HalfLife
 from pairloom.systems.opera_loop import learn
 
 SMALLEST = 64
@@ -60,7 +62,7 @@ class OPERA(KernelClassifier):
     power : theta; the papers' theory asks for 1/2 < theta < 1.
     max_rows : rows that it can take; more are refused, before anything changes.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     A weight scales the step, and the row's share of the sums of later rows.
 
@@ -110,6 +112,7 @@ class OPERA(KernelClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.pairs = pairs
         self.loss = loss
@@ -125,6 +128,7 @@ class OPERA(KernelClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:
@@ -209,6 +213,15 @@ class PairExpansion(Expansion):
     def check_room(self, state: State | None, n: int) -> None:
         instead = "a system of fixed size, such as KOIL(), or AllPairs(features=RandomFourier(512))"
         check_rows("OPERA", self.max_rows, 0 if state is None else int(state.memory.used[0]), n, instead)
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, state: State, keep: float) -> None:
+        """The rows stay, and weigh less in the sums of later ones; steps are as long as those of a younger stream."""
+        state.forget(keep)
+        state.memory.mass *= aged(state.memory.mass, keep)
 
     def terms(self, kept: History) -> list[tuple[Array, Array]]:
         n = int(kept.used[0])

@@ -25,6 +25,7 @@ from pairloom.features.scaling import Scaling
 from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.pairs import OppositeClass
+from pairloom.stream.forgetting import HalfLife
 
 
 class ProjectronPP(KernelClassifier):
@@ -48,10 +49,10 @@ class ProjectronPP(KernelClassifier):
     kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
     gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     A weight takes the place of the 1 in tau. The model speaks from the first row on, of whatever class. More than two
-    classes: one model for each against the rest, with supports of its own.
+    classes: one model for each against the rest, with supports of its own. It has nothing to forget, so no half-life.
 
     Attributes
     ----------
@@ -91,6 +92,7 @@ class ProjectronPP(KernelClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.theta = theta
         self.max_supports = max_supports
@@ -103,6 +105,7 @@ class ProjectronPP(KernelClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:
@@ -167,6 +170,14 @@ class Projecting(Expansion):
 
     def check_room(self, state: State | None, n: int) -> None:
         """There is room for every row."""
+
+    @property
+    def forgets(self) -> bool:
+        """No: every step is as long as the first, and its supports stay."""
+        return False
+
+    def forget(self, state: State, keep: float) -> None:
+        """There is nothing to do."""
 
     def terms(self, kept: Span) -> list[tuple[Array, Array]]:
         return [(kept.supports[k, :n], kept.coef[k : k + 1, :n]) for k, n in enumerate(kept.used)]

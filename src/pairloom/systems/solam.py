@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pairloom.base.aging import aged
 from pairloom.base.checks import check_choice
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.tree import node
@@ -24,6 +25,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, Ball, Penalty, Simple, simple_schedule
+from pairloom.stream.forgetting import HalfLife
 
 WeightedAverage = Literal["weighted", "last"]
 
@@ -49,7 +51,7 @@ class SOLAM(PairwiseClassifier):
     average : the iterate that scores: "weighted" (the paper: sum eta_t w_t / sum eta_t, w_t before step t) or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax". The paper scales rows to norm 1.
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     Starts at 0, as the paper's analysis; the published code starts at the edge of the constraints.
 
@@ -86,6 +88,7 @@ class SOLAM(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.eta = eta
         self.schedule = schedule
@@ -99,6 +102,7 @@ class SOLAM(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:
@@ -144,6 +148,15 @@ class SaddlePoint(Rule):
         total = np.cumsum(np.concatenate([state.memory.total, eta]))
         state.memory.total[0] = total[-1]
         return np.asarray(eta / total[1:])
+
+    @property
+    def forgets(self) -> bool:
+        return True
+
+    def forget(self, kept: Saddle, keep: float) -> None:
+        """The share of positives and the average are of what counts; kappa stays, and so does the point."""
+        kept.counts *= aged(kept.counts, keep)
+        kept.total *= aged(kept.total, keep)
 
     def step(self, state: State, k: int, row: Row, penalty: Penalty) -> None:
         kept, w, z = state.memory, state.w[k], row.z

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from pairloom.base.aging import aged
 from pairloom.base.checks import check_choice
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.tree import node
@@ -25,6 +26,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, ElasticNet, Penalty, Simple, simple_schedule
+from pairloom.stream.forgetting import HalfLife
 
 Means = Literal["running", "full"]
 
@@ -46,11 +48,11 @@ class SPAM(PairwiseClassifier):
     alpha : L2 penalty (the paper's beta). Omega has the factor 1/2: the step divides by 1 + eta alpha.
     l1 : weight of the l1 norm; above 0 this is the paper's SPAM-NET.
     means : "running" (online: true averages of the rows so far) or "full" (the published code: of all rows, before the
-        first step; then there is no ``partial_fit``).
+        first step; then there is no ``partial_fit``, and no half-life).
     average : the iterate that scores: "mean" (the published code), "poly" or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -89,6 +91,7 @@ class SPAM(PairwiseClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.eta = eta
         self.schedule = schedule
@@ -104,6 +107,7 @@ class SPAM(PairwiseClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:
@@ -162,6 +166,16 @@ class ClassMeans(Rule):
                     own = weight * (y[:, k] == 2 * c - 1)
                     state.memory.counts[k, c] += own.sum()
                     state.memory.sums[k, c] += own @ Z
+
+    @property
+    def forgets(self) -> bool:
+        return self.means == "running"
+
+    def forget(self, kept: Means2, keep: float) -> None:
+        factors = aged(kept.counts, keep)
+        kept.counts *= factors
+        kept.sums *= factors[..., None]
+        kept.products *= factors
 
     def step(self, state: State, k: int, row: Row, penalty: Penalty) -> None:
         counts, sums, w = state.memory.counts[k], state.memory.sums[k], state.w[k]

@@ -24,6 +24,7 @@ from pairloom.metrics.pair_sums import EveryPair, PairSums
 from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow, evaluate
 from pairloom.pairs import OppositeClass
+from pairloom.stream.forgetting import HalfLife
 from pairloom.systems.greedy_basis import grow
 
 
@@ -53,12 +54,12 @@ class SparseKernelAUC(KernelClassifier):
     tol : stop when a choice lowers the objective by less than this part of it.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype : of the kept rows and of the scores; the fit is in float64.
-    pos_label, class_weight, random_state, columns : as in :class:`~pairloom.systems.FPOGD`.
+    pos_label, class_weight, random_state, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
     engine : "auto", "fused" or "reference" (every pair written out).
 
-    It needs all rows at once: there is ``fit`` alone. A pair counts as the product of the weights of its rows. Log-odds
-    are fitted to scores of the rows that were learned. More than two classes: one model for each against the rest,
-    with a basis of its own.
+    It needs all rows at once: there is ``fit`` alone, and no half-life. A pair counts as the product of the weights of
+    its rows. Log-odds are fitted to scores of the rows that were learned. More than two classes: one model for each
+    against the rest, with a basis of its own.
 
     Attributes
     ----------
@@ -103,6 +104,7 @@ class SparseKernelAUC(KernelClassifier):
         random_state: int | np.random.Generator | np.random.RandomState | None = None,
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
+        half_life: HalfLife = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -117,6 +119,7 @@ class SparseKernelAUC(KernelClassifier):
         self.random_state = random_state
         self.engine = engine
         self.columns = columns
+        self.half_life = half_life
 
     @property
     def card(self) -> Card:
@@ -190,6 +193,14 @@ class GreedyBasis(Expansion):
         supports = self.features.dense(state.phi, batch.X[np.concatenate(rows)])
         starts = np.cumsum([0, *map(len, rows)])
         state.memory = BasisState(state.memory.gamma, supports, np.concatenate(coef), starts)
+
+    @property
+    def forgets(self) -> bool:
+        """No: it has all rows before it at once."""
+        return False
+
+    def forget(self, state: State, keep: float) -> None:
+        """There is nothing to do."""
 
     def terms(self, kept: BasisState) -> list[tuple[Array, Array]]:
         cuts = zip(kept.starts[:-1], kept.starts[1:], strict=True)
