@@ -58,8 +58,8 @@ def next_calibration(t: int, since: int = 0, apart: int = 1) -> int:
     These rows are an eighth of the stream so far apart, at most 2,048. Powers of two, at which rules on data are fixed,
     are among them. Rows up to row ``since`` do not count; two such rows are ``apart`` rows apart, or more.
 
-    >>> next_calibration(3), next_calibration(64), next_calibration(1_000_000), next_calibration(1_000_000, since=999_900)
-    (4, 72, 1001472, 1000008)
+    >>> next_calibration(3), next_calibration(64), next_calibration(1_000_000), next_calibration(20_000, since=19_900)
+    (4, 72, 1001472, 20008)
     """
     age = t + 1 - since
     apart = max(apart, min(2048, 1 << max(0, age.bit_length() - 4)))

@@ -26,6 +26,7 @@ from pairloom.race import Budget, Portfolio, Race, pinned
 from pairloom.race.race import SETTLED
 from pairloom.race.telling import told
 from pairloom.stream.calibration import Calibration
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ class AUCClassifier(PairwiseClassifier):
     n_components : the most landmarks of a kernel space; None: the portfolio and the budget tell.
     max_strata : strata per class of the learners that have some; None: the portfolio tells.
     verbose : 1 tells on stderr what the race does while it learns, as does the logger "pairloom.race".
+    drift : as in :class:`~pairloom.systems.FPOGD`, but "auto" by default: where nothing changes it costs nothing. After
+        a change the race begins anew with the candidates that are left: what was before hardly counts, forests are
+        grown anew from the rows since.
     dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
 
     Attributes
@@ -105,7 +109,7 @@ class AUCClassifier(PairwiseClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
-        drift: Any = None,
+        drift: Drift = "auto",
     ) -> None:
         self.budget = budget
         self.portfolio = portfolio

@@ -24,6 +24,7 @@ from pairloom.models.base import Model
 from pairloom.pairs import query_code, query_codes
 from pairloom.stream import ArrivalScores, Stream
 from pairloom.stream.calibration import Calibration, Fit
+from pairloom.stream.drift import Drift, DriftWatch
 
 
 def is_online(model: "PairwiseClassifier") -> bool:
@@ -51,11 +52,11 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
     weighted classes; thresholds (``threshold``) do not.
     """
 
-    added: ClassVar[dict[str, Any]] = {"columns": None, "class_weight": None, "half_life": None}
+    added: ClassVar[dict[str, Any]] = {"columns": None, "class_weight": None, "half_life": None, "drift": None}
 
     pos_label: Any
     class_weight: ClassWeight = None
-    drift: Any = None
+    drift: Drift = None
     _declared: Array | None = None
     _calibration: ClassVar[Calibration] = Calibration()
 
@@ -177,6 +178,14 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
         """
         scores, codes, weight = self._arrivals()
         return mean_area(scores, codes, weight, self.stream_.model.pairs.targets)
+
+    @property
+    def changes_(self) -> list[int]:
+        """The rows after which the stream was found to have changed, the newest 1,024; none without ``drift``."""
+        check_is_fitted(self)
+        assert self.stream_.state is not None
+        watched = self.stream_.state.observed.get(DriftWatch.name)
+        return [] if watched is None else watched.alarms.tolist()
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, first: bool, whole: bool) -> Self:
         """Validate everything, then change the model."""

@@ -252,7 +252,7 @@ class Forest(FeatureMap):
         """The row by which a forest that goes on growing has all its trees, or has renewed them for the last time."""
         if self.growth == "boosted":
             return next_boost(self.n_trees - 1, self.n_trees)
-        return 64 * self.pace ** renewals(self.pace)
+        return int(64 * self.pace ** renewals(self.pace))
 
     def forget(self, state: GroveState, t: int, keep: float) -> None:
         """Be as far with growing as a younger forest; which tree comes next stays as it was."""

@@ -23,18 +23,28 @@ from pairloom.persist.walk import SIZES, Scope, Walk
 from pairloom.race import Race
 from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import RAW
-from pairloom.stream import ArrivalScores, Forgetting, Observer, RecentScores
+from pairloom.stream import ArrivalScores, DriftWatch, Forgetting, Observer, RecentScores
 from pairloom.stream.calibration import Calibration
+from pairloom.stream.drift import MOST
 from pairloom.systems.adadsg import StagedPairs
 
 FULL, MOST_ENTRANTS = 10_000, 100
 """Standings and entrants of a race: more than any has."""
 
+PAST = {"since": 0, "turn": None, "old": 0}
+"""What a forest that has forgotten nothing would say of its past."""
+
 ADDED_UP = 1e-6
 """How far two sums of the same weights may be apart, relative to them."""
 
 OWN = (Learner, Grid, StepPath, RuleLearner, ExactLearner, ExactPath, Expansion, StagedPairs)
-OBSERVED = {RecentScores: "Recent", ArrivalScores: "Arrivals", Calibration: "Fit", Forgetting: "Faded"}
+OBSERVED = {
+    RecentScores: "Recent",
+    ArrivalScores: "Arrivals",
+    Calibration: "Fit",
+    Forgetting: "Faded",
+    DriftWatch: "Watched",
+}
 
 
 def numbers_in(flat: Flat) -> int:
@@ -91,6 +101,17 @@ def check_stream(walk: Walk, path: str, model: Model, observers: Sequence[Observ
     for observer in observers:
         walk.take(f"{dot}observed.{observer.name}", OBSERVED.get(type(observer), "any"), scope, {})
     walk.take(f"{dot}time", "finite?", scope, {})
+    if walk.kind(f"{dot}observed.{DriftWatch.name}") == "Watched":
+        _check_watched(walk, f"{dot}observed.{DriftWatch.name}", t)
+
+
+def _check_watched(walk: Walk, path: str, t: int) -> None:
+    """Errors, changes and alarms are of rows that have come."""
+    values: Any = walk.flat.values
+    rows, alarms = (walk.flat.arrays[f"{path}.{name}"] for name in ("rows", "alarms"))
+    newest = max(values[f"{path}.seen"], values[f"{path}.since"], *rows, *alarms)
+    if newest > t or len(alarms) > MOST or (np.diff(alarms) <= 0).any():
+        raise walk.refuse(path, f"must be of {t} rows, with the newest {MOST} alarms at most, in order")
 
 
 def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:
@@ -139,8 +160,13 @@ def _check_growth(walk: Walk, path: str, features: Any, t: int) -> None:
     if count != t:
         raise walk.refuse(f"{path}.sample.count", f"must be {t}")
     due = [features.next_planting(k) for k in (planted - 1, planted) if k >= 0]
-    if not (planted == 0 or due[0] < t) or due[-1] < t:
-        raise walk.refuse(f"{path}.planted", f"must be the number of trees that {t} rows grow")
+    since, turn, old = (values.get(f"{path}.past.{name}", none) for name, none in PAST.items())
+    age = t - since
+    if not (0 <= since <= t and 0 <= old <= features.n_trees and (turn is None or turn >= planted)):
+        raise walk.refuse(f"{path}.past", "must be the past of a forest that has forgotten")
+    # A forest that has just forgotten may have grown a tree at its very age.
+    if not (planted == 0 or due[0] < age + (turn is not None)) or due[-1] < age:
+        raise walk.refuse(f"{path}.planted", f"must be the number of trees that {age} rows grow")
 
 
 def _check_memory(walk: Walk, path: str, t: int, scope: Scope) -> None:
@@ -188,6 +214,10 @@ def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
     counts = {name: walk.value(f"{path}.{name}", "count") for name in ("n_features", "t", "evaluated")}
     if counts["n_features"] != d or counts["t"] != t:
         raise walk.refuse(path, f"must have {t} rows of {d} columns")
+    walk.take(f"{path}.since", "count?", scope, {})
+    since: Any = walk.flat.values.get(f"{path}.since", 0)
+    if since > t:
+        raise walk.refuse(f"{path}.since", f"must be one of {t} rows")
     looked = counts["evaluated"]
     if not looked <= t < next_evaluation(looked) or (looked and next_evaluation(looked - 1) != looked):
         raise walk.refuse(f"{path}.evaluated", "must be the last row at which scores were looked at")

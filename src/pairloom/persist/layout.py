@@ -40,8 +40,9 @@ LAYOUT: dict[str, dict[str, str]] = {
     "ForestState": {"scaler": "Scaler", "nodes": "Nodes", "grown": "i8 0:BIG"},
     "GroveState": {
         "scaler": "Scaler", "nodes": "Nodes", "grown": "i8 0:1", "sample": "Sample", "seed": "i8 0:SEED",
-        "planted": "count",
+        "planted": "count", "past": "Past?",
     },
+    "Past": {"since": "count", "turn": "count", "old": "count"},
     "Sample": {
         "columns": "R d n", "y": "f8 n", "weight": "f8 n 0:1e101", "scores": "f8 n k | f8 n 0", "count": "count",
     },
@@ -109,8 +110,12 @@ LAYOUT: dict[str, dict[str, str]] = {
     "ClassCounts": {"mass": "f8 C 0:MASS", "total": "float"},
     "Recent": {"scores": "f8 4096 v", "labels": "f8 4096", "weights": "f8 4096", "count": "count"},
     "Arrivals": {"scores": "f8 4096 v", "query": "i8 4096 | i8 0", "count": "count"},
-    "Fit": {"a": "f8 v", "b": "f8 v"},
+    "Fit": {"a": "f8 v", "b": "f8 v", "row": "count?"},
     "Faded": {"time": "finite?"},
+    "Watched": {
+        "errors": "f8 2048 0:2", "rows": "i8 2048 0:BIG", "count": "count", "seen": "count", "since": "count",
+        "alarms": "i8 _n 0:BIG",
+    },
     "ScoredWindow": {"scores": "f8 _n M v", "labels": "f8 _n", "weights": "f8 _n"},
     "Standing": {"row": "count", "name": "text", "auc": "float", "share": "float"},
     "FrozenLinear": {**MEMBER, "shift": "R d", "reach": "R d | R 0", "scale": "R d", "w": "f8 d v"},

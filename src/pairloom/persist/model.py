@@ -92,12 +92,13 @@ def packed(model: Saved, position: int | None = None) -> tuple[dict[str, Any], d
     """The header and the arrays of a file."""
     if not isinstance(model, Saved):
         raise TypeError(f"pairloom.save takes an estimator of pairloom, or a Stream; got a {type(model).__name__}")
+    described = _described(model)
     tree, names = _learned(model)
     flat = Flat({}, {}, {}) if tree is None else flatten(tree)
     header = {
         "schema": SCHEMA,
         "pairloom": pairloom.__version__,
-        "model": _described(model),
+        "model": described,
         "position": position,
         "names": names,
         "state": {"values": {path: encode(value, path) for path, value in flat.values.items()}, "kinds": flat.kinds},

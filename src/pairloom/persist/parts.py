@@ -26,13 +26,13 @@ from pairloom.pairs import Pairs
 from pairloom.persist.format import DTYPES, ModelFileError
 from pairloom.race import Budget, Descent, Exact, Portfolio, Steps
 from pairloom.steps import Penalty, Schedule
-from pairloom.stream import ArrivalScores, Forgetting, RecentScores, Stream
+from pairloom.stream import ArrivalScores, Detector, DriftWatch, Forgetting, RecentScores, Stream
 from pairloom.stream.calibration import Calibration
 
 BASES = (
     FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Exact, Descent,
-    Steps, Columns, RecentScores, ArrivalScores, Calibration, Forgetting, TimeColumn, StreamEstimator,
-    FeatureTransformer, Stream,
+    Steps, Columns, RecentScores, ArrivalScores, Calibration, Forgetting, TimeColumn, DriftWatch,
+    StreamEstimator, FeatureTransformer, Stream,
 )  # fmt: skip
 """What a file may name: these classes and those of the package that extend them."""
 
@@ -88,6 +88,11 @@ def encode(value: Any, where: str) -> Any:
         raise TypeError(
             f"{where} is a {type(value).__name__}, which a file does not hold: set it to a number or to None, by "
             "model.set_params(random_state=None), and save again. The seed that a model has drawn is saved with it"
+        )
+    if isinstance(value, Detector):
+        raise TypeError(
+            f"{where} is {value!r}, a detector of your own, and a file cannot hold what it remembers: learn with "
+            "drift='auto' or drift=None to save the model"
         )
     if is_dataclass(value) and not isinstance(value, type):
         return encode_part(value, where)

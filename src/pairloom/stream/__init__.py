@@ -1,5 +1,6 @@
 """One pass over a stream of rows: whatever learns, this is what drives it."""
 
+from pairloom.stream.drift import Detector, DriftWatch, Watched
 from pairloom.stream.forgetting import Faded, Forgetting
 from pairloom.stream.observers import Arrivals, ArrivalScores, Observer, Recent, RecentScores
 from pairloom.stream.state import Kept, StreamState
@@ -8,6 +9,8 @@ from pairloom.stream.stream import StabilityWarning, Stream
 __all__ = [
     "ArrivalScores",
     "Arrivals",
+    "Detector",
+    "DriftWatch",
     "Faded",
     "Forgetting",
     "Kept",
@@ -17,4 +20,5 @@ __all__ = [
     "StabilityWarning",
     "Stream",
     "StreamState",
+    "Watched",
 ]

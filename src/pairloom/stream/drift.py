@@ -3,7 +3,7 @@
 from copy import deepcopy
 from dataclasses import dataclass, field
 from math import log
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -50,6 +50,9 @@ class Detector(Protocol):
         """Take in a number."""
 
 
+Drift = Literal["auto"] | Detector | None
+
+
 @node
 class Watched:
     """The newest errors and the rows they belong to, two rings, ``count`` so far since the last change.
@@ -63,7 +66,7 @@ class Watched:
     count: int = 0
     seen: int = 0
     since: int = 0
-    alarms: list[int] = field(default_factory=list)
+    alarms: Array = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def add(self, errors: Array, rows: Array) -> None:
         """Write errors down."""
@@ -123,8 +126,8 @@ class DriftWatch:
         newer = self._changed(own, errors)
         if newer:
             start = int(own.newest()[1][-newer]) - 1
-            keep = (state.t - start) / (REMAINS * (state.t - own.since))
-            own.alarms = [*own.alarms[1 - MOST :], state.t]
+            keep = (state.t - start) / (REMAINS * max(1, state.t - own.since))
+            own.alarms = np.append(own.alarms[1 - MOST :], state.t)
             own.since = start
             own.only(newer)
             model.forget(state.learned, min(keep, 1.0 / REMAINS))

@@ -28,6 +28,7 @@ from pairloom.models.base import Dtype, Mapped, Trouble, linear_scores
 from pairloom.models.rule import lazy_model
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant, ElasticNet
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 from pairloom.systems.adadsg_loop import descend, learn, learn_rows
 
@@ -63,7 +64,8 @@ class AdaDSG(PairwiseClassifier):
     passes : steps of a stage, in units of its larger class.
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     It needs all rows at once: there is ``fit`` alone, and no half-life. Log-odds are fitted to scores of the rows that
     were learned.
@@ -107,6 +109,7 @@ class AdaDSG(PairwiseClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.loss = loss
         self.eta = eta
@@ -125,6 +128,7 @@ class AdaDSG(PairwiseClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

@@ -20,6 +20,7 @@ from pairloom.models.moments import MAX_BYTES, Moments, PairSet
 from pairloom.models.rule import RuleLearner
 from pairloom.pairs import ClassDifference, OppositeClass
 from pairloom.steps import L2, Average, Polynomial
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 
 Forms = Literal["auto", "moments", "history"]
@@ -49,7 +50,8 @@ class AllPairs(PairwiseClassifier):
     max_bytes : room for the moments; a larger number of features is refused.
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -93,6 +95,7 @@ class AllPairs(PairwiseClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.pairs = pairs
         self.loss = loss
@@ -111,6 +114,7 @@ class AllPairs(PairwiseClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

@@ -15,6 +15,7 @@ from pairloom.features.scaling import Scaling
 from pairloom.models.base import Dtype
 from pairloom.models.exact import ClassMoments, ExactLearner
 from pairloom.pairs import OppositeClass
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 
 
@@ -37,7 +38,7 @@ class ExactAUC(PairwiseClassifier):
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     max_bytes : refuse feature spaces whose moments need more.
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
         :class:`~pairloom.systems.FPOGD`; moments are float64 always, and the "reference" engine takes rows in one by
         one. With a half-life the loss is that of weighted pairs.
 
@@ -76,6 +77,7 @@ class ExactAUC(PairwiseClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.alpha = alpha
         self.features = features
@@ -88,6 +90,7 @@ class ExactAUC(PairwiseClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

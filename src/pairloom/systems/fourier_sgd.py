@@ -29,6 +29,7 @@ from pairloom.models.learner import Learner
 from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Penalty, simple_schedule
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 from pairloom.systems.fpogd import Schedules
 
@@ -51,7 +52,7 @@ class FourierSGD(PairwiseClassifier):
     loss : "logistic", "square", "hinge" or "squared_hinge", of the example's or of the pair's margin.
     kernel, gamma, n_components : as in :class:`~pairloom.systems.FPOGD`.
     eta, schedule, alpha, average : step, its schedule, L2 penalty, and the iterate that scores.
-    scale, dtype, pos_label, class_weight, random_state, engine, features, columns, half_life : as in
+    scale, dtype, pos_label, class_weight, random_state, engine, features, columns, half_life, drift : as in
         :class:`~pairloom.systems.FPOGD`.
 
     In a kernel space a reservoir is a trap: see :class:`~pairloom.Reservoir`.
@@ -100,6 +101,7 @@ class FourierSGD(PairwiseClassifier):
         features: FeatureMap | None = None,
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.pairs = pairs
         self.size = size
@@ -120,6 +122,7 @@ class FourierSGD(PairwiseClassifier):
         self.features = features
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

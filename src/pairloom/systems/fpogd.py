@@ -29,6 +29,7 @@ from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Form, schedule_named
 from pairloom.stream import Stream
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 from pairloom.theory import features_needed
 
@@ -79,6 +80,9 @@ class FPOGD(PairwiseClassifier):
         tells it, and a length of time: ("when", "7d"), with s, m, h, d or w, or a datetime.timedelta; for a column of
         numbers, a number in its units (in rows without names, by the column's place). None: no row counts less. See
         :class:`~pairloom.stream.Forgetting` for the rules.
+    drift : "auto": watch the share of pairs in the wrong order, and forget what was before when it has grown; None: do
+        not. Or a detector of your own, with ``update(x)`` and ``drift_detected``, such as ``river.drift.ADWIN()``: it
+        is copied, and a model with one cannot be saved. See :class:`~pairloom.stream.DriftWatch` for the rules.
 
     Attributes
     ----------
@@ -138,6 +142,7 @@ class FPOGD(PairwiseClassifier):
         features: FeatureMap | None = None,
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -165,6 +170,7 @@ class FPOGD(PairwiseClassifier):
         self.features = features
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

@@ -25,6 +25,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 from pairloom.systems.koil_loop import learn
 
@@ -62,7 +63,8 @@ class KOIL(KernelClassifier):
     kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
     gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     A weight scales the step, and counts as so many rows in N. That is all that fades with a half-life; with "fifo"
     nothing would. More than two classes: one model for each against the rest, with buffers of its own.
@@ -119,6 +121,7 @@ class KOIL(KernelClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.policy = policy
         self.plus_plus = plus_plus
@@ -138,6 +141,7 @@ class KOIL(KernelClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

@@ -18,6 +18,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, Constant, PassiveAggressive
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 
 Update = Literal["sequential", "gradient"]
@@ -47,7 +48,8 @@ class OAM(PairwiseClassifier):
     average : the iterate that scores: "last" (the publication), "mean" or "poly".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -85,6 +87,7 @@ class OAM(PairwiseClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.update = update
         self.C = C
@@ -99,6 +102,7 @@ class OAM(PairwiseClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

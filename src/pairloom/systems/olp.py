@@ -19,6 +19,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.learner import Learner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, l2_or_ball, schedule_named
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 
 
@@ -46,7 +47,8 @@ class OLP(PairwiseClassifier):
     average : the iterate that scores: "mean", "poly" or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -90,6 +92,7 @@ class OLP(PairwiseClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.size = size
         self.buffer = buffer
@@ -108,6 +111,7 @@ class OLP(PairwiseClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

@@ -24,6 +24,7 @@ from pairloom.models.moments import MAX_BYTES, Moments, SquareRule, take_step
 from pairloom.models.rule import Block, Row, Rule, RuleLearner
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Form, Simple, simple_schedule
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 
 Sketches = Literal["centred", "published"]
@@ -53,7 +54,7 @@ class OPAUC(PairwiseClassifier):
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype : of the weights: "float32" or "float64"; means and covariances are float64.
-    pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    pos_label, class_weight, random_state, engine, columns, half_life, drift : as in :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -96,6 +97,7 @@ class OPAUC(PairwiseClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.eta = eta
         self.alpha = alpha
@@ -114,6 +116,7 @@ class OPAUC(PairwiseClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

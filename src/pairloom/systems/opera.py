@@ -27,6 +27,7 @@ from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, Ke
 from pairloom.models.moments import PairSet
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Polynomial
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 from pairloom.systems.opera_loop import learn
 
@@ -62,7 +63,8 @@ class OPERA(KernelClassifier):
     power : theta; the papers' theory asks for 1/2 < theta < 1.
     max_rows : rows that it can take; more are refused, before anything changes.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     A weight scales the step, and the row's share of the sums of later rows.
 
@@ -113,6 +115,7 @@ class OPERA(KernelClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.pairs = pairs
         self.loss = loss
@@ -129,6 +132,7 @@ class OPERA(KernelClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

@@ -25,6 +25,7 @@ from pairloom.features.scaling import Scaling
 from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
 from pairloom.pairs import OppositeClass
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 
 
@@ -49,7 +50,8 @@ class ProjectronPP(KernelClassifier):
     kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
     gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     A weight takes the place of the 1 in tau. The model speaks from the first row on, of whatever class. More than two
     classes: one model for each against the rest, with supports of its own. It has nothing to forget, so no half-life.
@@ -93,6 +95,7 @@ class ProjectronPP(KernelClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.theta = theta
         self.max_supports = max_supports
@@ -106,6 +109,7 @@ class ProjectronPP(KernelClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

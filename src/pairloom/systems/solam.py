@@ -25,6 +25,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, Ball, Penalty, Simple, simple_schedule
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 
 WeightedAverage = Literal["weighted", "last"]
@@ -51,7 +52,8 @@ class SOLAM(PairwiseClassifier):
     average : the iterate that scores: "weighted" (the paper: sum eta_t w_t / sum eta_t, w_t before step t) or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax". The paper scales rows to norm 1.
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     Starts at 0, as the paper's analysis; the published code starts at the edge of the constraints.
 
@@ -89,6 +91,7 @@ class SOLAM(PairwiseClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.eta = eta
         self.schedule = schedule
@@ -103,6 +106,7 @@ class SOLAM(PairwiseClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

@@ -26,6 +26,7 @@ from pairloom.models.base import Dtype
 from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, ElasticNet, Penalty, Simple, simple_schedule
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 
 Means = Literal["running", "full"]
@@ -52,7 +53,8 @@ class SPAM(PairwiseClassifier):
     average : the iterate that scores: "mean" (the published code), "poly" or "last".
     features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
+        :class:`~pairloom.systems.FPOGD`.
 
     Cost
     ----
@@ -92,6 +94,7 @@ class SPAM(PairwiseClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.eta = eta
         self.schedule = schedule
@@ -108,6 +111,7 @@ class SPAM(PairwiseClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:

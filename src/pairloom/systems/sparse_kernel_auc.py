@@ -24,6 +24,7 @@ from pairloom.metrics.pair_sums import EveryPair, PairSums
 from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow, evaluate
 from pairloom.pairs import OppositeClass
+from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
 from pairloom.systems.greedy_basis import grow
 
@@ -54,7 +55,7 @@ class SparseKernelAUC(KernelClassifier):
     tol : stop when a choice lowers the objective by less than this part of it.
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     dtype : of the kept rows and of the scores; the fit is in float64.
-    pos_label, class_weight, random_state, columns, half_life : as in :class:`~pairloom.systems.FPOGD`.
+    pos_label, class_weight, random_state, columns, half_life, drift : as in :class:`~pairloom.systems.FPOGD`.
     engine : "auto", "fused" or "reference" (every pair written out).
 
     It needs all rows at once: there is ``fit`` alone, and no half-life. A pair counts as the product of the weights of
@@ -105,6 +106,7 @@ class SparseKernelAUC(KernelClassifier):
         engine: EngineName = "auto",
         columns: ColumnsLike = None,
         half_life: HalfLife = None,
+        drift: Drift = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -120,6 +122,7 @@ class SparseKernelAUC(KernelClassifier):
         self.engine = engine
         self.columns = columns
         self.half_life = half_life
+        self.drift = drift
 
     @property
     def card(self) -> Card:
