@@ -84,6 +84,10 @@ MODELS = {
     "sgd": lambda: (FourierSGD(n_components=8, random_state=0), X, 50),
     "basis": lambda: (SparseKernelAUC(max_support=5, random_state=0), X, 100),
     "grid": lambda: (FPOGD(n_components=8, eps=0.5, random_state=0).grid(etas=[0.1, 0.2]), X, 300),
+    "fading": lambda: (FPOGD(n_components=8, max_strata=4, eps=1.0, half_life=20, random_state=0), X, 200),
+    "fading by time": lambda: (FPOGD(n_components=8, max_strata=4, eps=1.0, half_life=(0, 0.1)), X, 600),
+    "fading, kept": lambda: (FPOGD(n_components=8, max_strata=4, half_life=(0, 0.1), random_state=0), X, 300),
+    "fading grid": lambda: (FPOGD(n_components=8, eps=0.5, half_life=20, random_state=0).grid(etas=[0.1]), X, 300),
     "race": lambda: (AUCClassifier(portfolio=SMALL, budget=Budget(2**24), random_state=0), X, 1100),
     "catching up": lambda: (AUCClassifier(portfolio=SMALL, budget=Budget(2**24), random_state=0), X, 170),
 }  # fmt: skip

@@ -34,8 +34,8 @@ from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.class_weight import ClassCounts
 from pairloom.models.base import Dtype
-from pairloom.stream import Arrivals, ArrivalScores, Forgetting, Recent, RecentScores, Stream, StreamState
-from pairloom.stream.forgetting import HalfLife, forgetting_by
+from pairloom.stream import Arrivals, ArrivalScores, Recent, RecentScores, Stream, StreamState
+from pairloom.stream.forgetting import HalfLife, clock_of, forgetting_by
 
 
 @node
@@ -196,8 +196,7 @@ class StreamEstimator(BaseEstimator, ABC):
 
     def _clock(self, *, first: bool) -> TimeColumn | None:
         """The column that tells the time of rows, if they fade by it."""
-        found = forgetting_by(self.half_life) if first else self.stream_.observers
-        return next((one.time for one in found if isinstance(one, Forgetting)), None)
+        return clock_of(forgetting_by(self.half_life)) if first else self.stream_.clock
 
     def _row_to_learn(self, x: Any) -> Incoming:
         """One valid example, to be learned, with its time."""

@@ -19,12 +19,13 @@ ROWS = {"online": 20_480, "offline": 2_048}
 SECONDS = 0.5
 """A system that is slower is measured on fewer rows."""
 
-COLUMNS = ("system", "problem", "model", "scheme", "variance reduction", "time", "space", "reference")
+COLUMNS = ("system", "problem", "model", "scheme", "half-life", "variance reduction", "time", "space", "reference")
 MEASURED = ("examples/s", "bytes")
 
 NOTE = f"""\
 Time per example and space of the model, true costs (the paper counts gradients only, and OPAUC's space as O(d)): \
 d input columns, D features (d in linear mode), s kept examples, t examples so far, r rank, n rows in all.
+Half-life: whether it takes half_life=, with default parameters; the others keep nothing that could fade.
 Variance reduction: what makes the gradient of all pairs so far better than a sample of them does; "exact": no sample.
 Measured here: {N_FEATURES} columns, float32, default parameters, batches of {BATCH} rows after the first two, for \
 half a second; offline systems fit {ROWS["offline"]:,} rows. Bytes: all arrays of the model, 98,304 of them for its \
@@ -43,8 +44,9 @@ class Line:
         """The columns that the class declares."""
         card = self.model.card
         scheme = card.scheme if card.memory == "bounded" else f"{card.scheme}, grows"
+        fades = card.scheme == "online" and self.model.to_model().forgets
         return (
-            self.name, card.problem, card.model, scheme, card.variance_reduction,
+            self.name, card.problem, card.model, scheme, "yes" if fades else "no", card.variance_reduction,
             f"O({card.time})", f"O({card.space})", card.reference,
         )  # fmt: skip
 

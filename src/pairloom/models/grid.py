@@ -187,8 +187,7 @@ class Grid(Model):
     def forget(self, state: GridState, keep: float) -> None:
         """At once, or where a block is open, when its rows so far are learned."""
         if state.open is None:
-            state.forget(keep)
-            self.memory.forget(state.memory, keep)
+            self._fade(state, keep)
             return
         before = np.zeros((0, 2)) if state.faded is None else state.faded
         state.faded, state.ahead = np.vstack([before, [len(state.open), keep]]), None
@@ -216,14 +215,17 @@ class Grid(Model):
         """Learn the rows of a block, cut where something is forgotten; their scores."""
         faded = [] if state.faded is None else state.faded.tolist()
         state.faded, scores, at = None, [], 0
-        for end, keep in faded:
+        for end, keep in [*faded, (len(rows), 1.0)]:
             if end > at:
                 scores.append(learn_block(self, state, rows[at : int(end)]))
-            state.forget(keep)
-            self.memory.forget(state.memory, keep)
+            if keep < 1:
+                self._fade(state, keep)
             at = int(end)
-        scores.append(learn_block(self, state, rows[at:] if at else rows))
         return np.concatenate(scores)
+
+    def _fade(self, state: GridState, keep: float) -> None:
+        state.forget(keep)
+        self.memory.forget(state.memory, keep)
 
     def _now(self, state: GridState) -> GridState:
         """The state after all rows, those of the open block too."""

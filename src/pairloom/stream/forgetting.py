@@ -1,6 +1,7 @@
 """Half-lives: rows fade, so that the model is of the newer ones."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -130,6 +131,11 @@ def forgetting_by(half_life: Any) -> tuple[Forgetting, ...]:
         length = seconds_of(length)
     check_number(f"the length of time in half_life={half_life!r}", length, 0, open_low=True)
     return (Forgetting(float(length), TimeColumn(column, dates)),)
+
+
+def clock_of(observers: Sequence[Any]) -> TimeColumn | None:
+    """The column that tells the time, if there is one."""
+    return next((one.time for one in observers if isinstance(one, Forgetting)), None)
 
 
 def seconds_of(length: str | timedelta) -> float:

@@ -16,7 +16,7 @@ from pairloom.base.validation import check_weight, refuse_masked, rows_of
 from pairloom.metrics.auc import mean_auc
 from pairloom.models.base import Many, Model
 from pairloom.pairs import query_codes
-from pairloom.stream.forgetting import Forgetting
+from pairloom.stream.forgetting import Forgetting, clock_of
 from pairloom.stream.observers import Observer, Recent, RecentScores
 from pairloom.stream.state import Kept, StreamState
 
@@ -47,6 +47,7 @@ class Stream:
     Attributes
     ----------
     model : as given.
+    clock : the column that tells the time of rows, if they fade by it; an estimator reads it.
     state : all that learning has changed, one tree of arrays and numbers; None before the first row.
 
     >>> from pairloom import Constant, Identity, Learner
@@ -58,6 +59,7 @@ class Stream:
     def __init__(self, model: Model, observers: Sequence[Observer] = ()) -> None:
         self.model = model
         self.observers: tuple[Observer, ...] = (RecentScores(), *observers)
+        self.clock = clock_of(observers)
         self.state: StreamState | None = None
         self._told = np.inf
 
@@ -134,18 +136,20 @@ class Stream:
     def only(self, index: int) -> "Stream":
         """One of the models of a grid or a path, alone; it goes on where this stream is, which does not notice."""
         many: Many = self.model  # type: ignore[assignment]
-        picked = Stream(many.pick(index))
+        forgetting = [observer for observer in self.observers if isinstance(observer, Forgetting)]
+        picked = Stream(many.pick(index), forgetting)
         if self.state is not None:
             learned, columns = many.only(index, self.state.learned)
-            recent = {RecentScores.name: self._recent().columns(columns)}
+            observed = {RecentScores.name: self._recent().columns(columns)}
+            observed |= {observer.name: copy(self.state.observed[observer.name]) for observer in forgetting}
             picked.state = StreamState(
-                self.state.t, self.state.n_features, copy(learned), copy(self.state.kept), recent
+                self.state.t, self.state.n_features, copy(learned), copy(self.state.kept), observed, self.state.time
             )  # fmt: skip
         return picked
 
     def check(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Batch:
         """Valid rows of positive weight, or ValueError; changes nothing."""
-        if any(isinstance(observer, Forgetting) and observer.time for observer in self.observers):
+        if self.clock is not None:
             raise ValueError("rows of a bare Stream have no time: use an estimator, or a half-life in rows")
         X = self._check_rows(X)
         n = X.shape[0]
