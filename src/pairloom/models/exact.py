@@ -24,6 +24,9 @@ from pairloom.pairs import OppositeClass
 ROWS = 256
 """Rows that enter the moments together, as one matrix product; the rows of the open block are kept."""
 
+APART = 64
+"""Rows between two solutions, at least, in a stream that has changed."""
+
 
 @dataclass(frozen=True)
 class TwoClasses:
@@ -217,7 +220,7 @@ class ExactLearner(Mapped):
         return self.begin(n_features, first, lambda phi, rows: start_moments(self, n_features, self.max_bytes))
 
     def run(self, state: State, batch: Batch) -> Scored:
-        due = next_calibration(state.t) == state.t + len(batch)
+        due = next_calibration(*clock(state)) == state.t + len(batch)
         scored = self.learn(state, batch)
         if due:
             state.w[:] = self.solve(state)
@@ -238,7 +241,7 @@ class ExactLearner(Mapped):
         return linear_scores(self.features, state, self.coef(state), X)
 
     def next_row(self, state: State) -> int:
-        return min(next_calibration(state.t), state.t + int(state.memory.room))
+        return min(next_calibration(*clock(state)), state.t + int(state.memory.room))
 
     def check_room(self, state: State | None, n: int) -> None:
         """There is room for every row."""
@@ -255,6 +258,11 @@ class ExactLearner(Mapped):
         """The moments weigh less; the minimiser is the same until new rows come."""
         state.forget(keep)
         state.memory.forget(keep)
+
+
+def clock(state: State) -> tuple[int, int, int]:
+    """Rows so far, those that no longer count, and the least rows between two solutions, if any do not."""
+    return (state.t, 0, 1) if state.since is None else (state.t, int(state.since), APART)
 
 
 def start_moments(model: Mapped, n_features: int, max_bytes: int) -> ClassMoments:
