@@ -1,0 +1,1 @@
+"""Streams that change: what `benchmarks/drift.py` compares."""

@@ -1,0 +1,62 @@
+"""Sudden changes: rows until each learner is back, over a few seeds."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from changes.learners import Learner
+from changes.recovery import WITHIN, Recovery, goal_of, recovery
+from changes.streams import Length, sudden
+
+Found = dict[tuple[str, str], list[Recovery]]
+"""By stream and title of the learner, one of each seed; empty where the parameter is not there."""
+
+
+def measure(names: list[str], learners: tuple[Learner, ...], seeds: list[int], length: Length) -> Found:
+    """Each learner on each stream; its goal is that of its first way, whatever it has against changes."""
+    jobs = [(name, learner, seed) for name in names for learner in learners for seed in seeds]
+    found: Found = {}
+    for name, learner, seed in track(jobs, "sudden changes", console=Console(stderr=True)):
+        stream = sudden(name, seed, length)
+        goal = goal_of(stream, lambda learner=learner: learner.make(**learner.ways[0]))
+        for how in learner.ways:
+            runs = found.setdefault((name, learner.title(how)), [])
+            if learner.ready(how):
+                runs.append(recovery(stream, lambda learner=learner, how=how: learner.make(**how), goal))
+    return found
+
+
+def table_of_recovery(found: Found, length: Length) -> Table:
+    n_seeds = max(len(runs) for runs in found.values())
+    table = Table(title=f"{length.before + length.after:,} rows that change at row {length.before:,}, {n_seeds} seeds")
+    headings = ("learner", "rows to recovery", "range", "never", "AUC before", "at the end", "the goal",
+                "first alarm after", "other alarms", "CPU s")  # fmt: skip
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading == "learner" else "right")
+    for stream in dict.fromkeys(name for name, _ in found):
+        table.add_section()
+        table.add_row(f"[bold]{stream}")
+        for (name, title), runs in found.items():
+            if name == stream:
+                table.add_row(f"  {title}", *(cells(runs, length.before) if runs else ["not there yet"]))
+    table.caption = (
+        f"median and range over seeds; recovered: AUC of the newest {length.window:,} rows within {WITHIN} of that of "
+        f"the same learner trained on the new concept alone; never counts as {length.after:,} rows"
+    )
+    return table
+
+
+def cells(runs: list[Recovery], at: int) -> Iterator[str]:
+    rows = [run.rows for run in runs]
+    yield f"{np.median(rows):,.0f}"
+    yield f"{min(rows):,} to {max(rows):,}"
+    yield str(sum(run.never for run in runs) or "")
+    for values in ([run.before for run in runs], [run.after for run in runs], [run.goal_after for run in runs]):
+        yield f"{np.median(values):.4f}"
+    first = [min((row for row in run.alarms if row > at), default=None) for run in runs]
+    yield f"{np.median([row - at for row in first if row is not None]):,.0f}" if any(first) else ""
+    yield str(sum(len(run.alarms) for run in runs) - sum(row is not None for row in first) or "")
+    yield f"{np.median([run.seconds for run in runs]):.1f}"
