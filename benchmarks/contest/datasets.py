@@ -33,13 +33,14 @@ class Data:
 
     def read(self) -> tuple[np.ndarray, np.ndarray]:
         """Rows and their labels, shuffled; of a half those that remain, in the same order."""
-        X, y = self._in_order()
+        X, y = self.in_order()
         order = np.random.default_rng(0).permutation(len(y))
         if self.group == "halves":
             order = order[half(len(y), to_choose=False)]
         return X[order], (y > self.cut)[order].astype(int)
 
-    def _in_order(self) -> tuple[np.ndarray, np.ndarray]:
+    def in_order(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and their labels as in the files."""
         if self.group == "keel":
             return read_keel(self.name)
         if not self.files:

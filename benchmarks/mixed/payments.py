@@ -66,10 +66,12 @@ class River:
 
 
 class Retrained:
-    """LightGBM with categories of its own, trained anew on all rows so far."""
+    """LightGBM with categories of its own, trained anew on all rows so far, or on the ``last`` of them."""
 
-    def __init__(self, size: Size) -> None:
-        self.every, self.frames, self.labels, self.model = size.every, [], [], None
+    def __init__(self, size: Size, last: int | None = None) -> None:
+        self.every, self.last, self.n_seen, self.model = size.every, last, 0, None
+        self.frames: list[pd.DataFrame] = []
+        self.labels: list[np.ndarray] = []
         self.types: dict[str, Any] = {}
 
     def score(self, frame: pd.DataFrame) -> np.ndarray:
@@ -82,9 +84,11 @@ class Retrained:
 
         self.frames.append(by_hand(frame))
         self.labels.append(y)
-        labels = np.concatenate(self.labels)
-        if len(labels) % self.every == 0:
-            whole = pd.concat(self.frames)
+        self.n_seen += len(y)
+        if self.n_seen % self.every == 0:
+            start = 0 if self.last is None else -self.last
+            whole, labels = pd.concat(self.frames)[start:], np.concatenate(self.labels)[start:]
+            self.frames, self.labels = [whole], [labels]
             self.types = {name: pd.CategoricalDtype(sorted(whole[name].dropna().unique())) for name in TEXTS}
             made = LGBMClassifier(n_estimators=100, num_leaves=15, min_child_samples=50, n_jobs=1, verbose=-1)
             self.model = made.fit(whole.astype(self.types), labels)
