@@ -148,6 +148,54 @@ def test_the_peak_is_what_a_call_takes_at_its_highest(monkeypatch):
         apart(os._exit, 3)
 
 
+class Knows:
+    """Scores by the old rule, which the new one reverses, until so many rows of the new concept are learned."""
+
+    alarms = ()
+
+    def __init__(self, a, after):
+        self.a, self.left = a, after
+
+    def learn(self, X, y):
+        self.left -= len(y)
+
+    def score(self, X):
+        return X @ self.a * (1 if self.left > 0 else -1)
+
+
+def test_recovery_counts_the_rows_from_the_change_to_the_end_of_a_window_as_good_as_the_goal(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    from changes.recovery import first_back, goal_of, recovery
+    from changes.streams import Length, sudden
+
+    stream = sudden("reversed, 5 % positive", 0, Length(3_000, 6_000))
+    assert (len(stream.y), len(stream.more[1]), stream.at, stream.window) == (9_000, 6_000, 3_000, 1_000)
+    old, a = stream.y[:3_000] == 1, np.random.default_rng(0).normal(size=10)
+    assert (stream.X[:3_000] @ a)[old].min() > (stream.X[:3_000] @ a)[~old].max()
+
+    goal = goal_of(stream, lambda: Knows(a, 0))
+    np.testing.assert_array_equal(goal, 1.0)  # of windows in the last 6,000 rows
+    assert len(goal) == 51
+    found = {rows: recovery(stream, lambda rows=rows: Knows(a, 3_000 + rows), goal) for rows in (0, 1_500, 4_500)}
+    assert [run.rows for run in found.values()] == [1_000, 2_500, 6_000]
+    assert [run.never for run in found.values()] == [False, False, True]  # the last has no second window to show it
+    assert found[1_500].aucs[-1] == 1.0
+
+    once = np.array([0.5, 0.995, 0.5, 0.991, 0.992])
+    assert first_back(once, np.ones(5), 1) == 3  # a window by chance is none
+    assert first_back(once - 0.01, np.ones(5), 1) is None
+
+
+def test_intervals_of_series_know_that_neighbours_are_alike(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    from changes.order import interval
+
+    assert interval(np.full(40, 0.25), 8) == (0.25, 0.25)
+    alike = np.repeat(np.random.default_rng(0).normal(size=20), 8)
+    (low, high), (one_low, one_high) = interval(alike, 8), interval(alike, 1)
+    assert low < one_low < alike.mean() < one_high < high
+
+
 def test_same_bits_names_what_differs_by_one_bit(monkeypatch, capsys):
     monkeypatch.syspath_prepend(FOLDER)
     from same_bits import Found, compare, digest

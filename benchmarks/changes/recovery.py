@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from changes.learners import faced
 from changes.streams import Sudden
+from pairloom.metrics import WindowAUC
 
 BLOCK = 100
 """Rows that are scored, then learned; a window may end at each of their ends."""
@@ -42,7 +42,7 @@ def scores_along(model: Any, X: Any, y: np.ndarray, block: int = BLOCK) -> tuple
 def window_aucs(scores: np.ndarray, y: np.ndarray, window: int, every: int = BLOCK) -> np.ndarray:
     """AUC of each window, the k-th of which begins at row k * every."""
     starts = range(0, len(y) - window + 1, every)
-    return np.array([roc_auc_score(y[at : at + window], scores[at : at + window]) for at in starts])
+    return np.array([WindowAUC(window).update(y[at : at + window], scores[at : at + window]).value for at in starts])
 
 
 def goal_of(stream: Sudden, make_model: Callable[[], Any]) -> np.ndarray:
