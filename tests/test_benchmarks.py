@@ -176,6 +176,7 @@ def test_recovery_counts_the_rows_from_the_change_to_the_end_of_a_window_as_good
     goal = goal_of(stream, lambda: Knows(a, 0))
     np.testing.assert_array_equal(goal, 1.0)  # of windows in the last 6,000 rows
     assert len(goal) == 51
+    assert goal_of(stream, lambda: Knows(a, 6_001)).max() == 0.0  # it learns 6,000 rows and no more
     found = {rows: recovery(stream, lambda rows=rows: Knows(a, 3_000 + rows), goal) for rows in (0, 1_500, 4_500)}
     assert [run.rows for run in found.values()] == [1_000, 2_500, 6_000]
     assert [run.never for run in found.values()] == [False, False, True]  # the last has no second window to show it
@@ -194,6 +195,9 @@ def test_intervals_of_series_know_that_neighbours_are_alike(monkeypatch):
     alike = np.repeat(np.random.default_rng(0).normal(size=20), 8)
     (low, high), (one_low, one_high) = interval(alike, 8), interval(alike, 1)
     assert low < one_low < alike.mean() < one_high < high
+    apart = np.random.default_rng(0).normal(size=160)
+    wide, one_wide = (np.ptp(interval(apart, together)) for together in (8, 1))
+    assert 0.7 < wide / one_wide < 1.4
 
 
 def test_same_bits_names_what_differs_by_one_bit(monkeypatch, capsys):
