@@ -1,7 +1,7 @@
 """Streams that change, suddenly and slowly, and streams that do not.
 
 PAIRLOOM_DATA=folder python benchmarks/drift.py [--sudden] [--slow] [--covtype] [--iid] [--seeds 11 12 13]
-    [--without-forest] [--figure] [--toy]
+    [--without-forest] [--figure] [--jobs N] [--toy]
 
 Without a choice all four. ``--sudden``: four streams of 60,000 rows whose concept changes at row 20,000; rows until
 each learner is back, with and without what it has against changes, beside river's adaptive random forest (how they are
@@ -44,6 +44,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13], help="of the streams")
     parser.add_argument("--without-forest", action="store_true", help="leave out river's, which is slow")
     parser.add_argument("--figure", action="store_true", help="draw docs/drift.png; measures --sudden and --slow")
+    parser.add_argument("--jobs", type=int, default=1, help="measurements at a time")
     parser.add_argument("--toy", action="store_true", help="a small run on made-up rows")
     asked = parser.parse_args()
     if asked.figure:
@@ -65,11 +66,11 @@ def main() -> None:
             learners = FAST if asked.without_forest else (*FAST, FOREST)
             length = Length(300, 300, window=100, positives=5) if toy else Length()
             names = ["reversed, 50 % positive"] if toy else list(GENERATORS)
-            changes = sudden.measure(names, learners, seeds, length)
+            changes = sudden.measure(names, learners, seeds, length, asked.jobs)
             console.print(sudden.table_of_recovery(changes, length))
         if asked.slow:
             size = Size(rows=400, block=100, every=100, positive=0.2) if toy else Size(rows=200_000)
-            payments = slow.measure(seeds, size, forest=not asked.without_forest)
+            payments = slow.measure(seeds, size, not asked.without_forest, asked.jobs)
             console.print(slow.table_of_payments(payments, seeds, size))
         if asked.figure:
             with TemporaryDirectory() as folder:

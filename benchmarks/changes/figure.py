@@ -29,7 +29,7 @@ class Line:
 
 LINES = {
     "AUCClassifier, drift='auto'": Line('AUCClassifier,\ndrift="auto"', OURS, 2.4),
-    "AUCClassifier": Line("AUCClassifier", PACKAGES["pairloom"]),
+    "AUCClassifier, drift=None": Line("AUCClassifier,\ndrift=None", PACKAGES["pairloom"]),
     "LightGBM, last 60,000 rows": Line("LightGBM, last\n60,000 rows", PACKAGES["lightgbm"]),
     "river ARF, its own detectors": Line("river ARF", PACKAGES["river"]),
     "river logistic": Line("river logistic", PACKAGES["river"], 1.2, ":"),
@@ -67,7 +67,7 @@ def around(axes: Axes, name: str, changes: sudden.Found, length: Length) -> None
         shown = (rows >= length.before - length.after // 16) & (rows <= end)
         axes.plot(rows[shown], aucs[shown], color=line.colour, linewidth=line.width, linestyle=line.style)
         ends[title] = float(aucs[shown][-1])
-    goal = np.mean([run.goal_after for run in changes[name, "AUCClassifier"]])
+    goal = np.mean([run.goal_after for run in changes[name, "AUCClassifier, drift=None"]])
     axes.hlines(goal, length.before, end, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
     axes.text(end, goal + 0.012, "trained on the new concept alone", ha="right", fontsize=7.5, color=INK)
     axes.axvline(length.before, color=FAINT, linewidth=0.8, zorder=0)

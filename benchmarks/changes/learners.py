@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,8 @@ class Estimator:
     @property
     def alarms(self) -> list[int]:
         """The rows at which its detector struck."""
-        watched = self.model.stream_.state.observed.get("drift")
-        return [] if watched is None else list(watched.alarms)
+        found: list[int] = self.model.changes_
+        return found
 
 
 class River:
@@ -61,12 +60,7 @@ class Learner:
 
     name: str
     make: Callable[..., Any]
-    ways: tuple[dict[str, Any], ...] = ({}, {"drift": "auto"})
-
-    def ready(self, how: dict[str, Any]) -> bool:
-        """Whether its constructor knows these parameters."""
-        made = self.make.func if isinstance(self.make, partial) else self.make
-        return how.keys() <= signature(made).parameters.keys()
+    ways: tuple[dict[str, Any], ...] = ({"drift": None}, {"drift": "auto"})
 
     def title(self, how: dict[str, Any]) -> str:
         return ", ".join([self.name, *(f"{name}={value!r}" for name, value in how.items())])

@@ -51,9 +51,6 @@ def table_of_order(X: np.ndarray, y: np.ndarray, walk: Walk, learner: Learner = 
         table.add_column(heading, justify="left" if heading == "learner" else "right")
     base = None
     for how in track(learner.ways, "covtype in its own order", console=Console(stderr=True)):
-        if not learner.ready(how):
-            table.add_row(learner.title(how), "not there yet")
-            continue
         model = Estimator(learner.make(**how), classes=(0, 1))
         scores, seconds = scores_along(model, X, y, walk.block)
         aucs, gain, sure = window_aucs(scores, y, walk.window, walk.window)[1:], "", ""

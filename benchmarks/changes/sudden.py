@@ -3,30 +3,34 @@
 from collections.abc import Iterator
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
+from changes.jobs import done
 from changes.learners import Learner
 from changes.recovery import WITHIN, Recovery, goal_of, recovery
 from changes.streams import Length, sudden
 
 Found = dict[tuple[str, str], list[Recovery]]
-"""By stream and title of the learner, one of each seed; empty where the parameter is not there."""
+"""By stream and title of the learner, one of each seed."""
 
 
-def measure(names: list[str], learners: tuple[Learner, ...], seeds: list[int], length: Length) -> Found:
-    """Each learner on each stream; its goal is that of its first way, whatever it has against changes."""
-    jobs = [(name, learner, seed) for name in names for learner in learners for seed in seeds]
+def measure(
+    names: list[str], learners: tuple[Learner, ...], seeds: list[int], length: Length, cores: int = 1
+) -> Found:  # fmt: skip
+    """Each learner on each stream."""
+    jobs = [(name, learner, seed, length) for name in names for learner in learners for seed in seeds]
     found: Found = {}
-    for name, learner, seed in track(jobs, "sudden changes", console=Console(stderr=True)):
-        stream = sudden(name, seed, length)
-        goal = goal_of(stream, lambda learner=learner: learner.make(**learner.ways[0]))
-        for how in learner.ways:
-            runs = found.setdefault((name, learner.title(how)), [])
-            if learner.ready(how):
-                runs.append(recovery(stream, lambda learner=learner, how=how: learner.make(**how), goal))
+    for (name, learner, *_), runs in zip(jobs, done(one, jobs, cores, "sudden changes"), strict=True):
+        for how, run in zip(learner.ways, runs, strict=True):
+            found.setdefault((name, learner.title(how)), []).append(run)
     return found
+
+
+def one(name: str, learner: Learner, seed: int, length: Length) -> list[Recovery]:
+    """A learner on a stream, in each of its ways; the goal is that of the first, whatever it has against changes."""
+    stream = sudden(name, seed, length)
+    goal = goal_of(stream, lambda: learner.make(**learner.ways[0]))
+    return [recovery(stream, lambda how=how: learner.make(**how), goal) for how in learner.ways]
 
 
 def table_of_recovery(found: Found, length: Length) -> Table:
@@ -41,7 +45,7 @@ def table_of_recovery(found: Found, length: Length) -> Table:
         table.add_row(f"[bold]{stream}")
         for (name, title), runs in found.items():
             if name == stream:
-                table.add_row(f"  {title}", *(cells(runs, length.before) if runs else ["not there yet"]))
+                table.add_row(f"  {title}", *cells(runs, length.before))
     table.caption = (
         f"median and range over seeds; recovered: AUC of the newest {length.window:,} rows within {WITHIN} of that of "
         f"the same learner trained on the new concept alone; never counts as {length.after:,} rows"
