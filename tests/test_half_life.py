@@ -2,6 +2,7 @@
 
 import pickle
 from datetime import timedelta
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from pairloom.memory import Example
 from pairloom.steps import Constant, Sqrt
 from pairloom.stream import Forgetting
 from pairloom.stream.forgetting import WORTH
-from pairloom.systems import FPOGD, KOIL, OGD, OPAUC, SPAM, ExactAUC, SparseKernelAUC
+from pairloom.systems import FPOGD, KOIL, OGD, OPAUC, OPERA, SOLAM, SPAM, AllPairs, ExactAUC, SparseKernelAUC
 from tests.conftest import STREAMS, make_stream
 from tests.generic import assert_same, forms, make, outputs
 
@@ -74,14 +75,27 @@ def test_an_exact_minimiser_is_that_of_weighted_rows(half_life, n_classes):
     assert np.abs(ours.coef_ - ExactAUC(dtype="float64").fit(X, y, own).coef_).max() > 1e-3
 
 
-def test_statistics_are_those_of_weighted_rows():
+STATISTICS = {
+    "means and covariances": (OPAUC, {}, ("mass", "mean", "scatter")),
+    "sketch": (OPAUC, {"rank": 3}, ("mass", "mean", "rho", "Y")),
+    "means": (SPAM, {}, ("counts", "sums")),
+    "share of positives": (SOLAM, {}, ("counts",)),
+    "rows of a class": (KOIL, {"budget": 10}, ("seen",)),
+    "all rows": (OPERA, {"max_rows": 330}, ("mass",)),
+    "history": (AllPairs, {"form": "history", "max_rows": 330}, ("slots.mass",)),
+}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_are_those_of_weighted_rows(name):
     X, y = make_stream("random", 330, 4)
-    weight = by_rows(330, 50)
-    for form, names in ((OPAUC, ("mass", "mean", "scatter")), (SPAM, ("counts", "sums"))):
-        ours = form(half_life=50).fit(X, y).stream_.learned.memory
-        truth = form().fit(X, y, weight).stream_.learned.memory
-        for name in names:
-            np.testing.assert_allclose(getattr(ours, name), getattr(truth, name), rtol=1e-6)
+    kind, parameters, names = STATISTICS[name]
+    ours = kind(half_life=50, random_state=0, **parameters).fit(X, y)
+    truth = kind(random_state=0, **parameters).fit(X, y, by_rows(330, 50))
+    for find in map(attrgetter, names):
+        np.testing.assert_allclose(
+            *(find(model.stream_.learned.memory) for model in (ours, truth)), rtol=1e-6, atol=1e-9
+        )
 
 
 def test_strata_count_weighted_rows_and_steps_go_by_the_rows_that_count():
@@ -98,13 +112,14 @@ def test_by_time_the_newest_row_so_far_tells_it():
     X, y = make_stream("random", 2000, 4)
     rng = np.random.default_rng(0)
     time = 1.7e9 + np.cumsum(rng.exponential(60.0, 2000)) + rng.normal(0, 300, 2000)
+    time[600:1200] -= 36_000.0  # late by ten hours
     truth = ExactAUC(dtype="float64").fit(X, y, by_time(time, 6 * 3600.0))
     frame = pd.DataFrame(X, columns=list("abcd")).assign(when=pd.to_datetime(time, unit="s"))
     dropped = ExactAUC(dtype="float64", half_life=("when", "6h"), columns={"when": "drop"}).fit(frame, y)
     np.testing.assert_allclose(dropped.coef_, truth.coef_, rtol=1e-9)
     # As numbers in seconds, in an array, where float32 has no digits for them; and the column is learned from.
     rows = np.column_stack([X, time])
-    ours = ExactAUC(half_life=(4, 6 * 3600.0), scale="standard").fit(rows, y)
+    ours = ExactAUC(half_life=(4, 6 * 3600.0)).fit(rows, y)
     assert ours.stream_.state.time == time.max()
     assert ours.stream_.learned.counted == pytest.approx(2000 - dropped.stream_.learned.since, abs=1e-3)
     assert ours.n_features_in_ == 5
@@ -214,6 +229,7 @@ def test_a_sample_of_rows_that_fade_is_by_what_they_count(half_life):
                 memory.observe(state, Example(z, z, 0.0, 1.0, 0, rng.random(memory.draws)))
                 if t % 4 == 0:
                     memory.forget(state, 2.0 ** (-4 / half_life))
+            assert state.slots.mass.max() <= 16  # a fresh row weighs what it weighs, however long the stream
             mass = state.slots.mass / state.slots.mass.sum()
             young.append(mass[state.slots.points[:, 0] > 800 - half_life].sum())
     assert np.mean(young) == pytest.approx(0.5, abs=0.06)
