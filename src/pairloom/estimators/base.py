@@ -11,6 +11,7 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairloom.base.checks import check_choice
+from pairloom.base.times import TimeColumn
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.base.validation import as_rows, check_finite, checked_rows, row_of
@@ -28,7 +29,7 @@ from pairloom.columns.incoming import (
 )
 from pairloom.columns.kinds import columns_of
 from pairloom.columns.state import CODES, ColumnsState
-from pairloom.columns.times import TimeColumn
+from pairloom.columns.times import time_of_row, times_of_array, times_of_frame
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
@@ -203,7 +204,7 @@ class StreamEstimator(BaseEstimator, ABC):
         row, clock = self._checked_row(x), self._clock(first=not self._started)
         if clock is None:
             return row
-        return replace(row, time=clock.of_row(x, None if row.encoder is None else row.encoder.state.names))
+        return replace(row, time=time_of_row(clock, x, None if row.encoder is None else row.encoder.state.names))
 
     def _checked_row(self, x: Any) -> Incoming:
         """One valid example."""
@@ -230,7 +231,7 @@ class StreamEstimator(BaseEstimator, ABC):
             return rows
         named = isinstance(rows.rows, Table) and is_named(X)
         names = None if rows.encoder is None else rows.encoder.state.names
-        return replace(rows, time=clock.of_frame(X) if named else clock.of_array(X, names))
+        return replace(rows, time=times_of_frame(clock, X) if named else times_of_array(clock, X, names))
 
     def _checked_rows(self, X: Any, *, first: bool) -> Incoming:
         """Rows, dense, CSR or of named columns; unless it is the first call, with the columns that the model knows."""

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import pairloom.systems  # noqa: F401  so that all models, rules and parts are defined
+from pairloom.base.times import TimeColumn
 from pairloom.columns import Columns
-from pairloom.columns.times import TimeColumn
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.features import FeatureMap, Kernel, Linear

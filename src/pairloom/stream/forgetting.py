@@ -11,8 +11,8 @@ import numpy as np
 from pairloom.base.batch import Scored
 from pairloom.base.checks import check_number
 from pairloom.base.clock import FADING, fading_rows, next_multiple
+from pairloom.base.times import TimeColumn
 from pairloom.base.tree import OPTIONAL, node
-from pairloom.columns.times import TimeColumn
 from pairloom.models.base import Model
 from pairloom.stream.state import StreamState
 
