@@ -13,13 +13,21 @@ def mass_below(scores: Array, mass: Array) -> Array:
     >>> mass_below(np.array([[3.0], [2.0], [2.0], [1.0]]), np.array([0.0, 0.0, 1.0, 1.0])).ravel()
     array([2. , 1.5, 1.5, 0.5])
     """
-    from scipy.stats import rankdata  # here: it takes longer to import than all the rest
-
-    lowest, highest = (rankdata(scores, method=method, axis=0).astype(int) for method in ("min", "max"))
+    n, n_columns = scores.shape
     order = scores.argsort(axis=0)
-    below = np.zeros((len(scores) + 1, scores.shape[1]))
+    ordered = np.take_along_axis(scores, order, axis=0)
+    below = np.zeros((n + 1, n_columns))
     np.cumsum(mass[order], axis=0, out=below[1:])
-    return 0.5 * (np.take_along_axis(below, lowest - 1, axis=0) + np.take_along_axis(below, highest, axis=0))
+    rises = np.ones((n + 1, n_columns), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=rises[1:-1])
+    # Where the run of equal scores begins, and where it ends, in which each place of the order lies.
+    place = np.arange(n)[:, None]
+    first = np.maximum.accumulate(np.where(rises[:-1], place, 0), axis=0)
+    end = np.minimum.accumulate(np.where(rises[1:], place + 1, n)[::-1], axis=0)[::-1]
+    middle = 0.5 * (np.take_along_axis(below, first, axis=0) + np.take_along_axis(below, end, axis=0))
+    found = np.empty_like(middle)
+    np.put_along_axis(found, order, middle, axis=0)
+    return found
 
 
 def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:
