@@ -1,20 +1,16 @@
 """The report of the reproduction: a page that is whole, opens without errors, and says what is missing."""
 
-import json
 import math
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from pairloom.experiments.reproduce.report import write
 from tests import invented
+from tests.browser import opened
 from tests.invented import record
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
 FIGURES = (
     "figure-auc-time", "figure-features", "figure-strata-cap", "figure-strata-along", "figure-strata-count",
     "figure-cost", "figure-regret", "figure-regret-after", "figure-regret-root", "figure-variance-own",
@@ -27,26 +23,6 @@ SECTIONS = ("auc", "auc-time", "features", "clusters", "cost", "regret", "varian
 def page(tmp_path_factory) -> Path:
     """The page of full, invented results."""
     return write(invented.write(tmp_path_factory.mktemp("results")))
-
-
-def opened(page: Path, script: str, width: int, folder: Path) -> dict:
-    """What a script returns after the page was opened in a browser of some width; no error may be on its console."""
-    if BROWSER is None:
-        pytest.skip("no Chromium found (chromium, chromium-browser or google-chrome): `make browser` installs Debian's")
-    copy = folder / "copy.html"
-    tail = f"<script>document.body.dataset.answer = JSON.stringify((() => {{{script}}})())</script></body>"
-    copy.write_text(page.read_text(encoding="utf-8").replace("</body>", tail), encoding="utf-8")
-    command = [
-        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--enable-logging=stderr",
-        "--v=0", f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900", "--dump-dom", copy.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "CONSOLE" not in done.stderr, done.stderr
-    assert "Uncaught" not in done.stderr, done.stderr
-    answer = re.search(r'data-answer="([^"]*)"', done.stdout)
-    assert answer, done.stdout[-2000:]
-    return json.loads(answer[1].replace("&quot;", '"').replace("&amp;", "&"))
 
 
 WIDE = """

@@ -25,7 +25,7 @@ def mass_below(scores: Array, mass: Array) -> Array:
     first = np.maximum.accumulate(np.where(rises[:-1], place, 0), axis=0)
     end = np.minimum.accumulate(np.where(rises[1:], place + 1, n)[::-1], axis=0)[::-1]
     middle = 0.5 * (np.take_along_axis(below, first, axis=0) + np.take_along_axis(below, end, axis=0))
-    found = np.empty_like(middle)
+    found: Array = np.empty_like(middle)
     np.put_along_axis(found, order, middle, axis=0)
     return found
 

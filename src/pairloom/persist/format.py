@@ -13,16 +13,15 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from math import prod
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from pairloom.base.files import replacing
 from pairloom.base.typing import Array
 
 MAGIC = b"pairloom"
@@ -45,17 +44,25 @@ def write_file(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array
     """Write a file, complete or not at all: into a temporary one beside it, flushed to the disk, then renamed."""
     raw = {name: _little_endian(name, array) for name, array in arrays.items()}
     text = _header_of(header, raw)
-    with _replacing(path) as file:
-        digest = blake2b(digest_size=DIGEST)
-        for part in (MAGIC, len(text).to_bytes(8, "little"), text):
-            file.write(part)
-            digest.update(part)
-        for array in raw.values():
-            content = array.reshape(-1).view(np.uint8).data if array.size else b""
-            for piece in (content, bytes(-array.nbytes % ALIGN)):
-                file.write(piece)
-                digest.update(piece)
-        file.write(digest.digest())
+    try:
+        with replacing(path) as file:
+            _write(file, text, raw.values())
+    except OSError as error:
+        about = f"{error.strerror}; the model was not saved, and a file that was there before is unchanged"
+        raise OSError(error.errno, about, os.path.realpath(path)) from error
+
+
+def _write(file: BinaryIO, header: bytes, arrays: Iterable[Array]) -> None:
+    digest = blake2b(digest_size=DIGEST)
+    for part in (MAGIC, len(header).to_bytes(8, "little"), header):
+        file.write(part)
+        digest.update(part)
+    for array in arrays:
+        content = array.reshape(-1).view(np.uint8).data if array.size else b""
+        for piece in (content, bytes(-array.nbytes % ALIGN)):
+            file.write(piece)
+            digest.update(piece)
+    file.write(digest.digest())
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -174,34 +181,3 @@ def _header_of(header: Mapping[str, Any], raw: Mapping[str, Array]) -> bytes:
                 "name the columns in fewer letters"
             )
         start = max(start, padded(16 + len(text)))
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the place of ``path`` if all goes well; else that stays as it is."""
-    path = Path(os.path.realpath(path))
-    temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            text = f"{error.strerror}; the model was not saved, and a file that was there before is unchanged"
-            raise OSError(error.errno, text, str(path)) from error
-        raise
-
-
-def _sync_folder(folder: Path) -> None:
-    """Let the new name reach the disk; Windows has no such call."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

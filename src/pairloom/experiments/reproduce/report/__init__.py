@@ -4,13 +4,13 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from pairloom.base.html import Markup, joined
 from pairloom.experiments.reproduce.report.auc_table import auc_section
 from pairloom.experiments.reproduce.report.claims import findings
 from pairloom.experiments.reproduce.report.cost import cost_section
 from pairloom.experiments.reproduce.report.curves import features_section, time_section
 from pairloom.experiments.reproduce.report.datasets import datasets_section
 from pairloom.experiments.reproduce.report.head import TITLE, head
-from pairloom.experiments.reproduce.report.html import Markup, joined
 from pairloom.experiments.reproduce.report.regret import regret_section
 from pairloom.experiments.reproduce.report.strata import strata_section
 from pairloom.experiments.reproduce.report.variance import variance_section

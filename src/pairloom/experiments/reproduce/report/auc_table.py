@@ -4,9 +4,10 @@ import re
 from dataclasses import dataclass
 from math import isnan
 
+from pairloom.base.html import Markup, element, joined
 from pairloom.experiments.reproduce import paper
 from pairloom.experiments.reproduce.report.estimates import Estimate, apart
-from pairloom.experiments.reproduce.report.html import Markup, details, element, joined, missing, note, section
+from pairloom.experiments.reproduce.report.html import details, missing, note, section
 from pairloom.experiments.reproduce.report.learning import settings_table, time_table
 from pairloom.experiments.reproduce.report.measured import GROUPS, Measured, group_of
 from pairloom.experiments.reproduce.report.questions import questions

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from pairloom.base.html import Markup
 from pairloom.experiments.reproduce.cells import Record
 from pairloom.experiments.reproduce.cost import Sweep, exponent, sweeps
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.curves import by_value
-from pairloom.experiments.reproduce.report.html import Markup, missing, note, section
+from pairloom.experiments.reproduce.report.html import missing, note, section
 from pairloom.experiments.reproduce.report.measured import in_order
 from pairloom.experiments.reproduce.report.tables import Column, Entry, table
 from pairloom.experiments.reproduce.report.wording import number

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from pairloom.base.html import Markup
 from pairloom.data import DATASETS
 from pairloom.experiments.reproduce.cells import Record
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.estimates import estimate
-from pairloom.experiments.reproduce.report.html import Markup, missing, section
+from pairloom.experiments.reproduce.report.html import missing, section
 from pairloom.experiments.reproduce.report.measured import GROUPS, Measured, in_order, known, sets_in_order
 from pairloom.experiments.reproduce.report.wording import count, duration
 from pairloom.experiments.reproduce.results import Results

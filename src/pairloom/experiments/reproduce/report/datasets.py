@@ -1,8 +1,9 @@
 """The paper's table of data sets, corrected."""
 
+from pairloom.base.html import Markup, element, joined
 from pairloom.data import DATASETS
 from pairloom.experiments.reproduce import paper
-from pairloom.experiments.reproduce.report.html import Markup, element, joined, note, section
+from pairloom.experiments.reproduce.report.html import note, section
 from pairloom.experiments.reproduce.report.measured import Measured, sets_in_order
 from pairloom.experiments.reproduce.report.tables import Column, Entry, table
 from pairloom.experiments.reproduce.report.wording import count

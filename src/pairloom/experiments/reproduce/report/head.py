@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from pairloom.base.html import Markup, element, joined
 from pairloom.experiments.reproduce.report.claims import Finding, Verdict
-from pairloom.experiments.reproduce.report.html import Markup, details, element, joined
+from pairloom.experiments.reproduce.report.html import details
 from pairloom.experiments.reproduce.report.tables import Column, Entry, table
 from pairloom.experiments.reproduce.report.wording import duration
 from pairloom.experiments.reproduce.results import Results

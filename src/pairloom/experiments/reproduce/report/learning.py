@@ -1,6 +1,7 @@
 """How long learning took, and with which settings."""
 
-from pairloom.experiments.reproduce.report.html import Markup, details, note
+from pairloom.base.html import Markup
+from pairloom.experiments.reproduce.report.html import details, note
 from pairloom.experiments.reproduce.report.measured import Measured, group_of, in_order, sets_in_order, text_of
 from pairloom.experiments.reproduce.report.tables import Column, Entry, table
 from pairloom.experiments.reproduce.report.wording import count, duration, number, percent

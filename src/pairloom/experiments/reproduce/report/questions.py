@@ -2,9 +2,10 @@
 
 from math import isnan
 
+from pairloom.base.html import Markup, element, joined
 from pairloom.experiments.reproduce import paper
 from pairloom.experiments.reproduce.report.estimates import paired
-from pairloom.experiments.reproduce.report.html import Markup, element, joined, note
+from pairloom.experiments.reproduce.report.html import note
 from pairloom.experiments.reproduce.report.measured import Measured, group_of
 from pairloom.experiments.reproduce.report.wording import listed, percent, signed
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from pairloom.base.html import Markup
 from pairloom.experiments.reproduce.buffers import FIFO
 from pairloom.experiments.reproduce.fits import slope
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.buffers import CONSTANT, ROOT, Run, Stream, horizons, in_order, streams
-from pairloom.experiments.reproduce.report.html import Markup, details, maths, missing, note, section
+from pairloom.experiments.reproduce.report.html import details, maths, missing, note, section
 from pairloom.experiments.reproduce.report.tables import Column, Entry, table
 from pairloom.experiments.reproduce.report.wording import count, interval, number
 from pairloom.experiments.reproduce.results import Results

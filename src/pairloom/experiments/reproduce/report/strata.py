@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from pairloom.base.html import Markup
 from pairloom.experiments.reproduce.cells import Record
 from pairloom.experiments.reproduce.clusters import STRATA, at_most
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.curves import by_value, thinned
 from pairloom.experiments.reproduce.report.estimates import estimate
-from pairloom.experiments.reproduce.report.html import Markup, missing, section
+from pairloom.experiments.reproduce.report.html import missing, section
 from pairloom.experiments.reproduce.report.measured import known, sets_in_order
 from pairloom.experiments.reproduce.report.wording import count, number
 from pairloom.experiments.reproduce.results import Results

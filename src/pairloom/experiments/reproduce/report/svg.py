@@ -8,7 +8,8 @@ from math import isfinite
 from typing import Any
 
 from pairloom.base.extras import needed
-from pairloom.experiments.reproduce.report.html import Markup, element, maths
+from pairloom.base.html import Markup, element
+from pairloom.experiments.reproduce.report.html import maths
 
 INK, FAINT, GRID = "#333333", "#6b6b6b", "#e6e6e6"
 

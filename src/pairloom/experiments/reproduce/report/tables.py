@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pairloom.experiments.reproduce.report.html import Markup, element
+from pairloom.base.html import Markup, element
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from math import log10
 
+from pairloom.base.html import Markup
 from pairloom.experiments.reproduce.buffers import CONTROLS
 from pairloom.experiments.reproduce.cells import Record
 from pairloom.experiments.reproduce.report import svg
 from pairloom.experiments.reproduce.report.buffers import averaged, certificates, in_order, mean_errors, on_path
-from pairloom.experiments.reproduce.report.html import Markup, missing, note, section
+from pairloom.experiments.reproduce.report.html import missing, note, section
 from pairloom.experiments.reproduce.report.measured import known
 from pairloom.experiments.reproduce.report.tables import Column, Entry, table
 from pairloom.experiments.reproduce.report.wording import count, number

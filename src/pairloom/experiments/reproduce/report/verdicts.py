@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from pairloom.base.html import Markup, element
 from pairloom.experiments.reproduce.report.claims import Claim, Finding, Verdict
-from pairloom.experiments.reproduce.report.html import Markup, element, maths, note, section
+from pairloom.experiments.reproduce.report.html import maths, note, section
 
 
 def claims_section(found: Sequence[tuple[Claim, Finding]]) -> Markup:
