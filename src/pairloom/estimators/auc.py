@@ -13,6 +13,7 @@ from pairloom.base.typing import Array
 from pairloom.columns import ColumnsLike
 from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
+from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap
@@ -25,9 +26,11 @@ from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Portfolio, Race, pinned
 from pairloom.race.race import SETTLED
 from pairloom.race.telling import told
+from pairloom.stream import Observer
 from pairloom.stream.calibration import Calibration
 from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
+from pairloom.stream.history import StreamHistory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,6 +153,11 @@ class AUCClassifier(PairwiseClassifier):
             pairs=OppositeClass(n_classes), portfolio=portfolio, budget=self.budget or Budget(), dtype=self.dtype,
             seed=seed, engine=self.engine,
         )  # fmt: skip
+
+    def _observers(self, labels: Labels) -> tuple[Observer, ...]:
+        several = len(labels.classes) > 2 and self.pos_label is not None
+        history = StreamHistory(int(labels.codes[self.pos_label]) if several else None)
+        return *super()._observers(labels), history
 
     def frozen(self) -> Self:
         """A model that only predicts, with the same scores: smaller, faster, for ``pairloom.save`` too.

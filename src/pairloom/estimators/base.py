@@ -132,7 +132,7 @@ class StreamEstimator(BaseEstimator, ABC):
         """An estimator with these parameters that has learned what another one with the same parameters had."""
         made: Self = clone(self)
         made.stream_ = made._stream_of(state.labels, state.seed)
-        made.stream_.state = state.stream
+        made.stream_.resume(state.stream)
         made.n_features_in_ = state.stream.n_features
         if state.columns is not None:
             made._encoder = Encoder(columns_of(self.columns), state.columns)

@@ -22,7 +22,7 @@ from pairloom.estimators.thresholds import ThresholdClassifier
 from pairloom.metrics.area import Area, mean_area
 from pairloom.models.base import Model
 from pairloom.pairs import query_code, query_codes
-from pairloom.stream import ArrivalScores, Stream
+from pairloom.stream import ArrivalScores, Observer, Stream
 from pairloom.stream.calibration import Calibration, Fit
 from pairloom.stream.drift import Drift, DriftWatch
 
@@ -267,7 +267,11 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
         assert labels is not None
         model = self._make_model(max(2, len(labels.classes)), seed)
         forgetting = forgetting_of(type(self).__name__, model, self.half_life, self.drift, self.needs_all_rows)
-        return Stream(model, (self._calibration, ArrivalScores(), *forgetting))
+        return Stream(model, (*self._observers(labels), *forgetting))
+
+    def _observers(self, labels: Labels) -> tuple[Observer, ...]:
+        """Who watches the stream, whatever the parameters."""
+        return self._calibration, ArrivalScores()
 
     def _labels_after(self, y: Array, classes: Any, *, first: bool, whole: bool) -> Labels:
         """The labels known after a batch."""

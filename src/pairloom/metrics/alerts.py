@@ -144,6 +144,23 @@ def threshold_at(cut: float, positive: Array, scores: Array, weights: Array) -> 
     )  # fmt: skip
 
 
+def budget_cut(scores: Array, rate: float) -> float:
+    """The lowest threshold that alerts on at most this share of the rows: ``choose_threshold`` without labels.
+
+    The next number above all scores where no row may be alerted on. Cost: O(n).
+
+    >>> budget_cut(np.array([0.9, 0.8, 0.8, 0.4, 0.2, 0.1]), 0.5), budget_cut(np.array([0.9, 0.8, 0.8, 0.4]), 0.5)
+    (0.8, 0.9)
+    """
+    n = len(scores)
+    most = int(rate * n * (1.0 + SAME))
+    if most >= n:
+        return float(scores.min())
+    top = np.partition(scores, n - most - 1)[n - most - 1 :]  # the first of these is the best that gets no alert
+    alerted = top[top > top[0]]
+    return float(alerted.min() if len(alerted) else np.nextafter(top.max(), np.inf))
+
+
 def one_aim(**aims: Any) -> tuple[str, float]:
     """The one aim that is given, and its value; ValueError for none, several, unknown ones, and what is no value."""
     given = {name: value for name, value in aims.items() if value is not None}

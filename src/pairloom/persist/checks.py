@@ -18,14 +18,13 @@ from pairloom.models.learner import Learner
 from pairloom.models.path import StepPath
 from pairloom.models.rule import RuleLearner
 from pairloom.persist.format import ModelFileError
+from pairloom.persist.observed import check_observed
 from pairloom.persist.scopes import scope_of
 from pairloom.persist.walk import SIZES, Scope, Walk
 from pairloom.race import Race
 from pairloom.race.entrant import Entrant
 from pairloom.race.evidence import RAW
-from pairloom.stream import ArrivalScores, DriftWatch, Forgetting, Observer, RecentScores
-from pairloom.stream.calibration import Calibration
-from pairloom.stream.drift import MOST
+from pairloom.stream import Observer, RecentScores
 from pairloom.systems.adadsg import StagedPairs
 
 FULL, MOST_ENTRANTS = 10_000, 100
@@ -38,13 +37,6 @@ ADDED_UP = 1e-6
 """How far two sums of the same weights may be apart, relative to them."""
 
 OWN = (Learner, Grid, StepPath, RuleLearner, ExactLearner, ExactPath, Expansion, StagedPairs)
-OBSERVED = {
-    RecentScores: "Recent",
-    ArrivalScores: "Arrivals",
-    Calibration: "Fit",
-    Forgetting: "Faded",
-    DriftWatch: "Watched",
-}
 
 
 def numbers_in(flat: Flat) -> int:
@@ -97,21 +89,8 @@ def check_stream(walk: Walk, path: str, model: Model, observers: Sequence[Observ
         scope = Scope({"d": d, "v": model.n_vectors}, classes=model.pairs.n_groups)
         walk.anything(f"{dot}learned", scope)
     _check_kept(walk, f"{dot}kept", model, d, t, scope)
-    walk.branch(f"{dot}observed", "dict " + "|".join(observer.name for observer in observers))
-    for observer in observers:
-        walk.take(f"{dot}observed.{observer.name}", OBSERVED.get(type(observer), "any"), scope, {})
+    check_observed(walk, f"{dot}observed", observers, scope, t)
     walk.take(f"{dot}time", "finite?", scope, {})
-    if walk.kind(f"{dot}observed.{DriftWatch.name}") == "Watched":
-        _check_watched(walk, f"{dot}observed.{DriftWatch.name}", t)
-
-
-def _check_watched(walk: Walk, path: str, t: int) -> None:
-    """Errors, changes and alarms are of rows that have come."""
-    values: Any = walk.flat.values
-    rows, alarms = (walk.flat.arrays[f"{path}.{name}"] for name in ("rows", "alarms"))
-    newest = max(values[f"{path}.seen"], values[f"{path}.since"], *rows, *alarms)
-    if newest > t or len(alarms) > MOST or (np.diff(alarms) <= 0).any():
-        raise walk.refuse(path, f"must be of {t} rows, with the newest {MOST} alarms at most, in order")
 
 
 def _check_learned(walk: Walk, path: str, model: Any, d: int, t: int) -> Scope:

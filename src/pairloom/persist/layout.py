@@ -109,6 +109,11 @@ LAYOUT: dict[str, dict[str, str]] = {
     # Estimators and streams.
     "ClassCounts": {"mass": "f8 C 0:MASS", "total": "float"},
     "Recent": {"scores": "f8 4096 v", "labels": "f8 4096", "weights": "f8 4096", "count": "count"},
+    "Timeline": {
+        "rows": "i8 256 0:BIG", "areas": "f8 256 3", "alerts": "f8 256 3 0:BIG", "scores": "f8 256 2 5",
+        "cuts": "f8 2",
+        "count": "count", "each": "count", "open": "count",
+    },
     "Arrivals": {"scores": "f8 4096 v", "query": "i8 4096 | i8 0", "count": "count"},
     "Fit": {"a": "f8 v", "b": "f8 v", "row": "count?"},
     "Faded": {"time": "finite?"},

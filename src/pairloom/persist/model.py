@@ -122,7 +122,7 @@ def unpacked(
     if isinstance(model, Stream):
         check_stream(walk, "", model.model, model.observers)
         walk.finish()
-        model.state = unflatten(flat, walk.nodes.values())
+        model.resume(unflatten(flat, walk.nodes.values()))
         return model
     if isinstance(model, FeatureTransformer):
         return _fitted_transformer(model, walk, header.get("names"))

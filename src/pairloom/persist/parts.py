@@ -28,10 +28,11 @@ from pairloom.race import Budget, Descent, Exact, Portfolio, Steps
 from pairloom.steps import Penalty, Schedule
 from pairloom.stream import ArrivalScores, Detector, DriftWatch, Forgetting, RecentScores, Stream
 from pairloom.stream.calibration import Calibration
+from pairloom.stream.history import StreamHistory
 
 BASES = (
     FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Exact, Descent,
-    Steps, Columns, RecentScores, ArrivalScores, Calibration, Forgetting, TimeColumn, DriftWatch,
+    Steps, Columns, RecentScores, ArrivalScores, Calibration, Forgetting, TimeColumn, DriftWatch, StreamHistory,
     StreamEstimator, FeatureTransformer, Stream,
 )  # fmt: skip
 """What a file may name: these classes and those of the package that extend them."""

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -177,6 +178,11 @@ class Stream:
         n_features = batch.X.shape[1]
         with ONE_THREAD:
             self.state = self._made(n_features, self.model.init(n_features, batch), None)
+
+    def resume(self, state: StreamState) -> None:
+        """Go on from a state; observers that it knows nothing of begin here."""
+        new = {one.name: one.init(self.model) for one in self.observers if one.name not in state.observed}
+        self.state = replace(state, observed={**state.observed, **new}) if new else state
 
     # OpenBLAS reads past the end of a short float32 row (five columns, AVX-512). The product is right, but what lies
     # there may set the flag of an invalid value. Numbers that really overflow are found and reported by the engines.
