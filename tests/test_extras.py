@@ -113,6 +113,13 @@ def test_learning_needs_no_extra_and_drawing_says_which(run):
     )
 
 
+def test_a_page_needs_no_extra_and_a_figure_of_the_stream_says_which(run, tmp_path):
+    done = run(FIT.replace("AUCClassifier(", "AUCClassifier(monitor='page.html', ") + "model.plot_stream()", *EXTRAS,
+               cwd=tmp_path)  # fmt: skip
+    assert (tmp_path / "page.html").read_text().endswith("</html>\n")
+    assert last_line(done).startswith("pairloom.base.extras.MissingExtra: Drawing a stream needs matplotlib")
+
+
 @pytest.fixture
 def address(tmp_path, monkeypatch):
     """Where a server on this machine has a file."""

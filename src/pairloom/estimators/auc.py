@@ -1,12 +1,14 @@
 """AUCClassifier: the product. It tunes itself on the stream."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
@@ -16,6 +18,9 @@ from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.classifier import PairwiseClassifier
+from pairloom.estimators.monitor.figure import plot_view
+from pairloom.estimators.monitor.view import view_of
+from pairloom.estimators.monitor.writer import PIECE, Writer
 from pairloom.features import FeatureMap
 from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling
@@ -42,7 +47,8 @@ class AUCClassifier(PairwiseClassifier):
     A few candidates of different kinds learn on the stream: a linear model, two forests whose cells are features, small
     kernel spaces and a larger one where that pays, each with several steps or penalties. Every row is scored by all of
     them before they learn from it, and what they say is mixed by how good it was. See :class:`~pairloom.race.Race` for
-    the rules and :class:`~pairloom.race.Portfolio` for the candidates.
+    the rules and :class:`~pairloom.race.Portfolio` for the candidates. ``plot_stream`` draws how the stream went,
+    ``plot_race`` how the candidates did; ``monitor="page.html"`` is a page that follows the model while it learns.
 
     Parameters
     ----------
@@ -56,6 +62,9 @@ class AUCClassifier(PairwiseClassifier):
     n_components : the most landmarks of a kernel space; None: the portfolio and the budget tell.
     max_strata : strata per class of the learners that have some; None: the portfolio tells.
     verbose : 1 tells on stderr what the race does while it learns, as does the logger "pairloom.race".
+    monitor : the path of a page, such as "page.html", to open in a browser while the model learns: it shows what
+        ``plot_stream`` draws, and how the model stands now. It is written at the end of a call and every two seconds on
+        the way; OSError before the first row if it cannot be. No model file holds it.
     drift : as in :class:`~pairloom.systems.FPOGD`, but "auto" by default: where nothing changes it costs nothing. After
         a change the race begins anew with the candidates that are left: what was before hardly counts, forests are
         grown anew from the rows since.
@@ -91,7 +100,10 @@ class AUCClassifier(PairwiseClassifier):
     True
     """
 
+    local: ClassVar[tuple[str, ...]] = ("monitor",)
     _calibration: ClassVar[Calibration] = Calibration(of_race=True)
+    monitor: str | os.PathLike[str] | None = None
+    _writer: Writer | None = None
 
     def __init__(
         self,
@@ -105,6 +117,7 @@ class AUCClassifier(PairwiseClassifier):
         n_components: int | None = None,
         max_strata: int | None = None,
         verbose: int = 0,
+        monitor: str | os.PathLike[str] | None = None,
         dtype: Dtype = "float32",
         pos_label: Any = None,
         class_weight: ClassWeight = None,
@@ -123,6 +136,7 @@ class AUCClassifier(PairwiseClassifier):
         self.n_components = n_components
         self.max_strata = max_strata
         self.verbose = verbose
+        self.monitor = monitor
         self.dtype = dtype
         self.pos_label = pos_label
         self.class_weight = class_weight
@@ -176,8 +190,39 @@ class AUCClassifier(PairwiseClassifier):
             learned = self.stream_.state.learned if self.stream_.state is not None else None
             self.stream_.model.check_room(learned, 0)
         check_number("verbose", self.verbose, 0)
+        writer = self._watching()
         with told(self.verbose):
-            return super()._learn(*args, **rest)
+            super()._learn(*args, **rest)
+        if writer is not None:
+            writer.finish(self, whole=rest["whole"])
+        return self
+
+    def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0) -> Self:
+        """Learn one row: a sequence of values, or a mapping from column names; the same model as ``partial_fit``."""
+        writer = self._watching()
+        super().learn_one(x, y, sample_weight)
+        if writer is not None:
+            writer.follow(self)
+        return self
+
+    def _pieces(self, batch: Batch) -> Iterator[Batch]:
+        writer = self._watching()
+        if writer is None:
+            yield batch
+            return
+        for start in range(0, len(batch), PIECE):
+            yield batch[start : start + PIECE]
+            writer.follow(self)
+
+    def _watching(self) -> Writer | None:
+        """Who writes the page, which is there before the first row is learned; None if there is to be none."""
+        if self.monitor is None:
+            return None
+        if self._writer is None or self._writer.path is not self.monitor:
+            writer = Writer(self.monitor)
+            writer.begin(self)
+            self._writer = writer
+        return self._writer
 
     @property
     def race_(self) -> dict[str, Array]:
@@ -200,6 +245,14 @@ class AUCClassifier(PairwiseClassifier):
 
         check_is_fitted(self)
         return plot_standings(self._learned.standings, axes)
+
+    def plot_stream(self, axes: "Sequence[Axes] | None" = None) -> "Sequence[Axes]":
+        """Draw the whole stream so far: AUC, the rate of alerts, log-odds by class, the mixture, and where it drifted.
+
+        Four axes, one below the other: yours, or new ones. Before row 16 there is nothing to draw.
+        """
+        check_is_fitted(self)
+        return plot_view(view_of(self), axes)
 
     @property
     def coef_(self) -> Array:

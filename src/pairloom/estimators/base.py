@@ -69,6 +69,9 @@ class StreamEstimator(BaseEstimator, ABC):
     added: ClassVar[dict[str, Any]] = {"columns": None, "half_life": None}
     """Parameters that older files do not have, and what they stand for there."""
 
+    local: ClassVar[tuple[str, ...]] = ()
+    """Parameters that no file holds: they are of one machine, and a loaded model has their defaults."""
+
     dtype: Dtype
     columns: ColumnsLike = None
     half_life: HalfLife = None

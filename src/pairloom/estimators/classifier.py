@@ -1,6 +1,7 @@
 """The scikit-learn face of a pairwise classifier: labels, validation, calibration, one row at a time."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -216,9 +217,14 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
         batch = Batch(incoming.numbers(weight), codes, weight, query_codes(None, len(y)), incoming.time)
         if self.needs_all_rows:
             stream.start_with(batch)
-        stream.learn(batch)
+        for piece in self._pieces(batch):
+            stream.learn(piece)
         stream.warn_if_unstable(stacklevel=4)
         return self
+
+    def _pieces(self, batch: Batch) -> Iterator[Batch]:
+        """The rows of a call in the pieces in which they are learned: however they are cut, the model is the same."""
+        yield batch
 
     def _check_targets(self, y: Any) -> Array:
         """Labels as a finite one-dimensional array."""

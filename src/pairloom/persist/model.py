@@ -160,7 +160,8 @@ def _described(model: Saved) -> dict[str, Any]:
         observers = [encode(observer, "an observer") for observer in model.observers[1:]]
         return {"part": "Stream", "model": encode(model.model, "the model"), "observers": observers}
     name = type(model).__name__
-    values = model.get_params(deep=False)
+    local = getattr(model, "local", ())
+    values = {key: value for key, value in model.get_params(deep=False).items() if key not in local}
     return {"part": name, **{key: encode(value, f"{name}.{key}") for key, value in values.items()}}
 
 

@@ -148,7 +148,7 @@ def build(name: Any, values: Mapping[str, Any], known: Mapping[str, type], room:
             f"the file needs {str(name)[:80]!r}, which is not part of pairloom: pass its class, parts=[...]"
         )
     kind = known[name]
-    wanted = signature(kind).parameters.keys()
+    wanted = signature(kind).parameters.keys() - {*getattr(kind, "local", ())}
     values = {**{name: value for name, value in getattr(kind, "added", {}).items() if name in wanted}, **values}
     if values.keys() != wanted:
         strange = ", ".join(sorted(values.keys() ^ wanted))

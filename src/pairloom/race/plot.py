@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairloom.base.extras import needed
+from pairloom.base.typing import Array
 from pairloom.race.state import Standing
 
 if TYPE_CHECKING:
@@ -15,6 +16,16 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8
 """Okabe and Ito's, which colour-blind readers can tell apart, and one more."""
 
 
+def shares_over_time(standings: Sequence[Standing]) -> tuple[list[str], Array, Array]:
+    """The candidates' names, the rows at which they were weighed, and the share of each (names, rows) from there on."""
+    names = list(dict.fromkeys(one.name for one in standings))
+    rows = np.array(sorted({one.row for one in standings}), dtype=np.int64)
+    shares = np.zeros((len(names), len(rows)))
+    for one in standings:
+        shares[names.index(one.name), np.searchsorted(rows, one.row)] = one.share
+    return names, rows, shares
+
+
 def plot_standings(standings: Sequence[Standing], axes: "Sequence[Axes] | None" = None) -> "Sequence[Axes]":
     """Draw the area under the curve of each candidate against the row, and below it their shares of the mixture."""
     if axes is None:
@@ -22,13 +33,10 @@ def plot_standings(standings: Sequence[Standing], axes: "Sequence[Axes] | None" 
         layout = {"height_ratios": [3, 2]}
         axes = pyplot.subplots(2, figsize=(8, 6), sharex=True, layout="constrained", gridspec_kw=layout)[1]
     above, below = axes
-    names = list(dict.fromkeys(one.name for one in standings))
-    rows = np.array(sorted({one.row for one in standings}))
-    shares = np.zeros((len(names), len(rows)))
+    names, rows, shares = shares_over_time(standings)
     for k, name in enumerate(names):
         own = [one for one in standings if one.name == name]
         at = np.searchsorted(rows, [one.row for one in own])
-        shares[k, at] = [one.share for one in own]
         colour = COLOURS[k % len(COLOURS)]
         said = np.where(shares[k, at] > 0, [one.auc for one in own], np.nan)
         above.plot(rows[at], [one.auc for one in own], color=colour, linewidth=0.8, alpha=0.5)

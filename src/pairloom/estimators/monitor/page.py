@@ -1,0 +1,163 @@
+"""The panels as a page that needs nothing but itself, and looks for a newer one every few seconds."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+import numpy as np
+
+from pairloom.base.html import Markup, element, joined
+from pairloom.base.typing import Array
+from pairloom.estimators.monitor.panels import Band, Line, Panel, panels_of, row_ticks
+from pairloom.estimators.monitor.view import View
+from pairloom.stream.history import ALERT_RATE
+from pairloom.stream.observers import RECENT
+
+SECONDS = 5
+"""After which a browser loads the page again."""
+
+SIZE = 1000.0
+"""Of a plot in units of its own, both ways: it is stretched to where it stands, and its text is not part of it."""
+
+PIXELS = 120
+"""Height of a panel of height 1."""
+
+
+def page(view: View, when: datetime) -> str:
+    """The page as it is now."""
+    area = "" if view.area is None else f"AUC {view.area.value:.4f}, "
+    title = f"{area}{view.rows:,} rows"
+    panels = panels_of(view)
+    header = element(
+        "header",
+        element("h1", "pairloom monitor"),
+        element("p", "written ", element("time", f"{when:%Y-%m-%d %H:%M:%S %Z}", datetime=when.isoformat())),
+    )
+    shown = [_section(panel, view, last=panel is panels[-1]) for panel in panels]
+    unit = element("p", "rows", class_="unit")
+    body = joined([header, _numbers(view), element("main", *shown), unit], "\n")
+    text = Template(_beside("page.html"))
+    return text.substitute(seconds=SECONDS, title=joined([title]), style=_beside("style.css"), body=body)
+
+
+@cache
+def _beside(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _numbers(view: View) -> Markup:
+    """How the model stands now, in a few numbers."""
+    area, positives, name = view.area, view.positives, view.names[0]
+    shown = [
+        ("AUC", "none yet" if area is None else f"{area.value:.4f}",
+         f"newest {min(view.rows, RECENT):,} rows" if area is None else f"{area.low:.4f} to {area.high:.4f} (95 %)"),
+        ("Rows", f"{view.rows:,}", "learned so far"),
+        ("Positives", "unknown" if positives is None else f"{positives[0]:,.0f}",
+         "no pos_label" if positives is None else f"{name}, {100.0 * positives[1]:.2g} % of the rows"),
+        ("Alert threshold", "none yet" if view.threshold is None else _signed(f"{view.threshold:.3f}"),
+         f"log-odds, for {100 * ALERT_RATE:g} % of the rows"),
+        ("Last drift", f"row {view.alarms[-1]:,}" if view.alarms else "none",
+         f"{len(view.alarms):,} in all" if view.watched else "not watched"),
+        ("Members", f"{len(view.members)}", _leader(view.members)),
+    ]  # fmt: skip
+    items = [element("div", element("dt", what), element("dd", value, element("small", about)), id=_id(what))
+             for what, value, about in shown]  # fmt: skip
+    return element("dl", *items, class_="numbers")
+
+
+def _id(what: str) -> str:
+    return what.lower().replace(" ", "-")
+
+
+def _leader(members: Sequence[tuple[str, float]]) -> str:
+    if not members:
+        return "none before row 16"
+    name, share = members[0]
+    return name if np.isnan(share) else f"{name}: {100.0 * share:.0f} %"
+
+
+def _section(panel: Panel, view: View, *, last: bool) -> Markup:
+    key = [element("li", element("i", style=f"background:{colour}"), name) for name, colour in panel.key]
+    if view.alarms and panel.title == "AUC":
+        key.append(element("li", element("i", class_="mark"), "drift"))
+    names = element("ul", *key, class_="key") if key else None
+    head = element("div", element("h2", panel.title), element("p", panel.about), names, class_="head")
+    most = max(1, view.rows)
+    y = [element("span", text, class_="y", style=f"bottom:{100 * _height(panel, tick):.2f}%")
+         for tick, text in panel.ticks.items()]  # fmt: skip
+    x = [element("span", f"{row:,}", class_="x end" if row == most else "x", style=f"left:{100 * row / most:.2f}%")
+         for row in row_ticks(view.rows) if row <= most]  # fmt: skip
+    plot = element(
+        "div", *(x if last else ()), _svg(panel, view), *y, class_="plot", style=f"height:{panel.height * PIXELS:.0f}px"
+    )
+    return element("section", head, plot, class_="panel")
+
+
+def _svg(panel: Panel, view: View) -> Markup:
+    most = max(1, view.rows)
+    rows, heights = row_ticks(view.rows), [SIZE * (1.0 - _height(panel, tick)) for tick in panel.ticks]
+    shown = [
+        *(_straight(SIZE * row / most, 0.0, SIZE * row / most, SIZE, "grid") for row in rows if 0 < row <= most),
+        *(_straight(0.0, height, SIZE, height, "grid") for height in heights),
+        *(element("path", d=_area(panel, band, most), style=f"fill:{band.colour};fill-opacity:{band.strength}")
+          for band in panel.bands),
+        *(element("path", d=_path(panel, line, most), style=f"stroke:{line.colour}", class_=_kind(line))
+          for line in panel.lines),
+        *(_straight(SIZE * row / most, 0.0, SIZE * row / most, SIZE, "drift") for row in view.alarms),
+    ]  # fmt: skip
+    return element(
+        "svg", *shown, viewBox=f"0 0 {SIZE:g} {SIZE:g}", preserveAspectRatio="none", role="img",
+        aria_label=f"{panel.title}: {panel.about}",
+    )  # fmt: skip
+
+
+def _kind(line: Line) -> str:
+    return "level" if line.dashed else "dot" if np.isfinite(line.y).sum() == 1 else "line"
+
+
+def _straight(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    return element("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=kind)
+
+
+def _area(panel: Panel, band: Band, most: int) -> str:
+    """The outline of a band, piece by piece where it has gaps."""
+    parts = []
+    for run in _runs(np.isfinite(band.low) & np.isfinite(band.high)):
+        x, low, high = band.x[run], band.low[run], band.high[run]
+        if band.steps:
+            x, low, high = np.repeat(x, 2)[1:], np.repeat(low, 2)[:-1], np.repeat(high, 2)[:-1]
+        outline = [*_points(panel, x, high, most), *_points(panel, x[::-1], low[::-1], most)]
+        parts.append(f"M{'L'.join(outline)}Z")
+    return "".join(parts)
+
+
+def _path(panel: Panel, line: Line, most: int) -> str:
+    """A line with gaps; a point alone is a short one."""
+    parts = []
+    for run in _runs(np.isfinite(line.y)):
+        points = _points(panel, line.x[run], line.y[run], most)
+        parts.append(f"M{'L'.join(points)}" + ("h0.1" if len(points) == 1 else ""))
+    return "".join(parts)
+
+
+def _points(panel: Panel, x: Array, y: Array, most: int) -> list[str]:
+    low, high = panel.span
+    across, down = SIZE / most * x, SIZE * np.clip((high - y) / (high - low), -1.0, 2.0)
+    return [f"{a:.1f} {b:.1f}" for a, b in zip(across.tolist(), down.tolist(), strict=True)]
+
+
+def _runs(there: Array) -> Iterator[slice]:
+    """Stretches without a gap."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(int)))
+    return (slice(start, end) for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _height(panel: Panel, value: float) -> float:
+    low, high = panel.span
+    return (value - low) / (high - low)
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "\N{MINUS SIGN}")

@@ -1,0 +1,192 @@
+"""The panels of a monitor, as data: the figure and the page draw the same."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+import numpy as np
+
+from pairloom.base.typing import Array
+from pairloom.estimators.monitor.view import View
+from pairloom.metrics.estimate import Z
+from pairloom.race.plot import COLOURS, shares_over_time
+from pairloom.stream.history import ALERT_RATE
+from pairloom.stream.observers import RECENT
+
+AREA, ALERTS, POSITIVE, OTHERS, CHANCE, DRIFT = "#333333", "#009e73", "#d55e00", "#0072b2", "#6b6b6b", "#aa3377"
+
+SETTLED = 0.05
+"""Points before this share of the rows do not stretch an axis: of few rows, they are all over the place."""
+
+
+NEAR = 0.02
+"""An axis of areas that ends closer to 1 than this ends there."""
+
+
+FARTHEST = 1e9
+"""No axis goes on beyond this."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """Filled between ``low`` and ``high``; ``steps``: each holds up to the next x."""
+
+    x: Array
+    low: Array
+    high: Array
+    colour: str
+    strength: float
+    steps: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """Through points; NaN is a gap."""
+
+    x: Array
+    y: Array
+    colour: str
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Bands, then lines on them; ``span``: of the y axis; ``key``: names and colours."""
+
+    title: str
+    about: str
+    height: float
+    span: tuple[float, float]
+    bands: Sequence[Band] = ()
+    lines: Sequence[Line] = ()
+    key: Sequence[tuple[str, str]] = ()
+    percent: bool = False
+
+    @property
+    def ticks(self) -> dict[float, str]:
+        """Round numbers on the y axis, and how they are written: all with as many digits as they need."""
+        found = ticks(*self.span, 5 if self.height > 1.2 else 3)
+        factor, unit = (100.0, " %") if self.percent else (1.0, "")
+        digits = max(len(f"{factor * tick:.9f}".rstrip("0").partition(".")[2]) for tick in found)
+        return {tick: f"{factor * tick:.{digits}f}{unit}".replace("-", "\N{MINUS SIGN}") for tick in found}
+
+
+def panels_of(view: View) -> list[Panel]:
+    """Area under the curve, alerts, scores, members."""
+    return [_area(view), _alerts(view), _scores(view), _members(view)]
+
+
+def ticks(low: float, high: float, most: int) -> list[float]:
+    """Round numbers from ``low`` to ``high``, at most so many steps apart.
+
+    >>> ticks(0.0, 300.0, 6), [round(tick, 2) for tick in ticks(0.871, 1.0, 4)]
+    ([0.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0], [0.9, 0.95, 1.0])
+    """
+    rough = (high - low) / most
+    unit = 10.0 ** floor(log10(rough))
+    step = next(unit * factor for factor in (1.0, 2.0, 5.0, 10.0) if unit * factor >= rough * (1.0 - 1e-9))
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return [float(k * step) for k in range(first, last + 1)]
+
+
+def row_ticks(rows: int, most: int = 6) -> list[int]:
+    """Round row numbers, from 0 on."""
+    return [round(tick) for tick in ticks(0.0, max(rows, most), most)]
+
+
+def _area(view: View) -> Panel:
+    value, low, high = view.areas.T
+    least, most = _reach(view, low, high, 0.02, (0.0, 1.0))
+    return Panel(
+        "AUC",
+        f"of the newest {RECENT:,} rows, with its 95 % interval",
+        1.6,
+        (max(0.0, least), 1.0 if most > 1.0 - NEAR else most),
+        [Band(view.at, low, high, AREA, 0.18)],
+        [Line(view.at, value, AREA)],
+    )
+
+
+def _alerts(view: View) -> Panel:
+    at, alerts, n = _joined(view.at, *view.alerts.T)
+    rate = alerts / n
+    # These rows and those by which the threshold was set may differ so much by chance.
+    reach = Z * np.sqrt(ALERT_RATE * (1.0 - ALERT_RATE) * (1.0 / n + 1.0 / np.maximum(n, RECENT)))
+    low, high = np.maximum(ALERT_RATE - reach, 0.0), ALERT_RATE + reach
+    settled = at >= SETTLED * view.rows
+    most = max([2.5 * ALERT_RATE, *1.15 * rate[settled], *1.05 * high[settled]])
+    return Panel(
+        "Alert rate",
+        f"rows above the threshold for {100 * ALERT_RATE:g} % of the rows before; shaded: by chance",
+        1.0,
+        (0.0, min(1.0, most)),
+        [Band(at, low, high, CHANCE, 0.15)],
+        [Line(np.array([0, view.rows]), np.full(2, ALERT_RATE), CHANCE, dashed=True), Line(at, rate, ALERTS)],
+        percent=True,
+    )
+
+
+def _joined(at: Array, alerts: Array, rows: Array) -> tuple[Array, Array, Array]:
+    """Points of few rows, of which there are many at first, joined until they have half as many as the largest."""
+    at, alerts, rows = at[rows > 0], alerts[rows > 0], rows[rows > 0]
+    if len(rows) == 0:
+        return at, alerts, rows
+    group = np.ceil(np.cumsum(rows) / (0.5 * rows.max()))
+    last = np.append(group[1:] > group[:-1], True)
+    first = np.flatnonzero(np.append(True, last[:-1]))
+    return at[last], np.add.reduceat(alerts, first), np.add.reduceat(rows, first)
+
+
+def _scores(view: View) -> Panel:
+    bands: list[Band] = []
+    lines: list[Line] = []
+    key: list[tuple[str, str]] = []
+    for side, colour in ((1, OTHERS), (0, POSITIVE)):
+        q5, q25, q50, q75, q95 = view.scores[:, side].T
+        if np.isnan(q50).all():
+            continue
+        bands += [Band(view.at, q5, q95, colour, 0.15), Band(view.at, q25, q75, colour, 0.25)]
+        lines.append(Line(view.at, q50, colour))
+        key.insert(0, (view.names[side], colour))
+    low, high = view.scores[:, :, 0], view.scores[:, :, -1]
+    return Panel(
+        "Log-odds by class",
+        "when rows came: median, middle half, and 5 to 95 %",
+        1.6,
+        _reach(view, low, high, 0.5, (-1.0, 1.0)),
+        bands,
+        lines,
+        key,
+    )
+
+
+def _members(view: View) -> Panel:
+    names, rows, shares = shares_over_time(view.standings)
+    # What was weighed last holds up to now.
+    rows, shares = np.append(rows, view.rows), np.column_stack([shares, shares[:, -1:]])
+    tops = np.cumsum(shares, axis=0)
+    colours = [COLOURS[k % len(COLOURS)] for k in range(len(names))]
+    bands = [
+        Band(rows, top - share, top, colour, 0.65, steps=True)
+        for share, top, colour in zip(shares, tops, colours, strict=True)
+    ]
+    return Panel(
+        "Mixture",
+        "shares of its members",
+        1.2,
+        (0.0, 1.0),
+        bands,
+        key=list(zip(names, colours, strict=True)),
+        percent=True,
+    )
+
+
+def _reach(view: View, low: Array, high: Array, least: float, empty: tuple[float, float]) -> tuple[float, float]:
+    """The span of an axis that shows all from ``low`` to ``high``, once few rows no longer say anything."""
+    settled = view.at >= SETTLED * view.rows
+    low, high = (side[settled][np.isfinite(side[settled])] for side in (low, high))
+    if len(low) == 0 or len(high) == 0:
+        return empty
+    bottom, top = max(float(low.min()), -FARTHEST), min(float(high.max()), FARTHEST)
+    more = max(0.05 * (top - bottom), 0.5 * (least - (top - bottom)))
+    return bottom - more, top + more

@@ -1,0 +1,71 @@
+"""When and where the page of a model is written."""
+
+import os
+import time
+import warnings
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pairloom.base.files import replacing
+from pairloom.estimators.monitor.page import page
+from pairloom.estimators.monitor.view import view_of
+
+if TYPE_CHECKING:
+    from pairloom.estimators.auc import AUCClassifier
+
+PAUSE = 2.0
+"""Seconds between two pages while a call goes on, and between single rows."""
+
+PIECE = 1024
+"""Rows after which the time is looked at."""
+
+MOST = 20.0
+"""At the end of a call the last page is at least as many times as old as it took to write: a twentieth of the time."""
+
+
+class Writer:
+    """Writes the page of a model to a file; nothing of it is part of the model."""
+
+    def __init__(self, path: Any) -> None:
+        if not isinstance(path, (str, os.PathLike)):
+            raise ValueError(f"monitor must be None or the path of a page, such as 'page.html'; got {path!r}")
+        self.path = path
+        self._written = self._took = 0.0
+        self._warned = False
+
+    def begin(self, model: "AUCClassifier") -> None:
+        """Write the first page; OSError if that cannot be done. The next one need not wait."""
+        try:
+            self._write(model)
+            self._written = 0.0
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            text = f"monitor={os.fspath(self.path)!r} cannot be written: {reason}. Nothing was learned"
+            raise OSError(getattr(error, "errno", None), text) from error
+
+    def follow(self, model: "AUCClassifier", pause: float | None = None) -> None:
+        """Write a page if the last one is ``pause`` seconds old, or PAUSE; a warning, once, if that fails."""
+        if 0.0 <= time.time() - self._written < (PAUSE if pause is None else pause):
+            return
+        try:
+            self._write(model)
+        except OSError as error:
+            self._written = time.time()
+            if not self._warned:
+                self._warned = True
+                text = f"the page {os.fspath(self.path)!r} could not be written ({error.strerror}); learning goes on"
+                warnings.warn(text, stacklevel=4)
+
+    def finish(self, model: "AUCClassifier", *, whole: bool) -> None:
+        """Write a page at the end of a call: always after ``fit``; after others, unless one was just written."""
+        self.follow(model, 0.0 if whole else min(PAUSE, MOST * self._took))
+
+    def _write(self, model: "AUCClassifier") -> None:
+        began = time.time()
+        # A label may hold what UTF-8 does not.
+        text = page(view_of(model), datetime.now().astimezone()).encode("utf-8", "replace")
+        with replacing(Path(self.path), lasting=False) as file:
+            file.write(text)
+        self._written = time.time()
+        self._took = max(0.0, self._written - began)
