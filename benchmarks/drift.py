@@ -1,6 +1,6 @@
 """Streams that change, suddenly and slowly, and streams that do not.
 
-PAIRLOOM_DATA=folder python benchmarks/drift.py [--sudden] [--slow] [--covtype] [--iid] [--seeds 11 12 13]
+PAIRLOOM_DATA=folder python benchmarks/drift.py [--sudden] [--slow] [--covtype] [--iid] [--seeds 21 22 23]
     [--without-forest] [--figure] [--jobs N] [--toy]
 
 Without a choice all four. ``--sudden``: four streams of 60,000 rows whose concept changes at row 20,000; rows until
@@ -41,7 +41,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--slow", action="store_true", help="a slow change: payments")
     parser.add_argument("--covtype", action="store_true", help="covtype in its own order")
     parser.add_argument("--iid", action="store_true", help="sets in random order")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13], help="of the streams")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[21, 22, 23], help="of the streams")
     parser.add_argument("--without-forest", action="store_true", help="leave out river's, which is slow")
     parser.add_argument("--figure", action="store_true", help="draw docs/drift.png; measures --sudden and --slow")
     parser.add_argument("--jobs", type=int, default=1, help="measurements at a time")

@@ -27,7 +27,7 @@ ROOM = 2048
 FEWEST = 8
 """Errors that may make a change."""
 
-RARELY = 1e-5
+RARELY = 1e-4
 """The chance that a test calls a stream changed that is not."""
 
 REMAINS = 4
