@@ -10,6 +10,7 @@ from pairloom.base.typing import Array
 from pairloom.estimators.class_weight import is_balanced, unweighed
 from pairloom.metrics.area import Area
 from pairloom.race.state import Standing
+from pairloom.stream import DriftWatch
 from pairloom.stream.history import ALERT_RATE, StreamHistory, Timeline
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def view_of(model: "AUCClassifier") -> View:
     state = model.stream_.state
     assert state is not None
     line: Timeline = state.observed.get(StreamHistory.name) or Timeline()
-    drift = state.observed.get("drift")
+    drift = state.observed.get(DriftWatch.name)
     points, positive = slice(line.count), _positive_code(model)
     mirrored = len(model.classes_) <= 2 and positive == 0.0
     scores, alerts = line.scores[points], line.alerts[points]
@@ -60,7 +61,7 @@ def view_of(model: "AUCClassifier") -> View:
         alerts=alerts[:, [1 if mirrored else 0, 2]],
         scores=-scores[:, ::-1, ::-1] if mirrored else scores,
         names=_names(model, positive),
-        alarms=() if drift is None else tuple(drift.alarms),
+        alarms=() if drift is None else tuple(drift.alarms.tolist()),
         watched=drift is not None,
         standings=model._learned.standings,
         members=_members(model),
