@@ -93,9 +93,10 @@ class DriftWatch:
 
     The error of a row is the share of pairs with the newest 128 rows of the other classes that the scores, as they were
     when the rows came, put in the wrong order; with two classes it is taken for rows of the rarer one. So its mean is 1
-    less the AUC. Every 128 rows the newest n of the last 2,048 errors, n = 8, 16, ..., are compared with all before
-    them (Bifet and Gavalda's bound, with the variance): if they are larger by more than chance allows, the stream has
-    changed. Then all that the model has learned counts as much as a quarter of the rows since.
+    less the AUC; weights of rows do not matter. Every 128 rows the newest n of the last 2,048 errors, n = 8, 16, ...,
+    are compared with all before them, as in adaptive windowing, but by Bennett's inequality (:func:`change_in`): if
+    they are larger by more than chance allows, the stream has changed. Then all that the model has learned counts as
+    much as a quarter of the rows since.
 
     Parameters
     ----------
@@ -156,33 +157,35 @@ def watch_of(drift: Any) -> DriftWatch:
 
 
 def new_errors(own: Watched, recent: Recent, arrivals: Arrivals, targets: Array) -> tuple[Array, Array]:
-    """Errors of the rows since the last look, and the rows."""
+    """Errors of the rows since the last look, in order, and the rows."""
     n = min(recent.count, arrivals.count, RECENT)
-    order = np.arange(arrivals.count - n, arrivals.count) % RECENT
     rows = np.arange(arrivals.count - n + 1, arrivals.count + 1)
-    there = recent.weights[order] > 0
-    order, rows = order[there], rows[there]
-    labels, scores = recent.labels[order], arrivals.scores[order]
-    sides = list(targets)
-    if len(targets) == 1:
-        own_class = labels == targets[0]
-        rare = own_class if 2 * own_class.sum() <= len(own_class) else ~own_class
-        groups = [(rare, scores[:, 0] if rare is own_class else -scores[:, 0])]
-    else:
-        groups = [(labels == target, scores[:, k]) for k, target in enumerate(sides)]
-    errors, found = [], []
-    for mine, score in groups:
+    rows = rows[recent.weights[(rows - 1) % RECENT] > 0]  # those that grew a forest have no score
+    places = (rows - 1) % RECENT
+    errors, found = [np.zeros(0)], [np.zeros(0, np.int64)]
+    for mine, score in sides(recent.labels[places], arrivals.scores[places], targets):
         new, others = np.flatnonzero(mine & (rows > own.seen)), np.flatnonzero(~mine)[-OTHERS:]
-        if len(new) and len(others) >= FEWEST:
+        if len(others) >= FEWEST:
             rest = np.sort(score[others])
             below = 0.5 * (np.searchsorted(rest, score[new]) + np.searchsorted(rest, score[new], side="right"))
             errors.append(1.0 - below / len(rest))
             found.append(rows[new])
-    if not errors:
-        return np.zeros(0), np.zeros(0, np.int64)
     made, at = np.concatenate(errors), np.concatenate(found)
     order = np.argsort(at, kind="stable")
     return made[order], at[order]
+
+
+def sides(labels: Array, scores: Array, targets: Array) -> list[tuple[Array, Array]]:
+    """The rows that have an error, with scores that should be higher than those of the others.
+
+    Of two classes the rarer one: of the other one many rows would share the same few pairs.
+    """
+    if len(targets) > 1:
+        return [(labels == target, scores[:, k]) for k, target in enumerate(targets)]
+    positive = labels == targets[0]
+    if 2 * positive.sum() <= len(positive):
+        return [(positive, scores[:, 0])]
+    return [(~positive, -scores[:, 0])]
 
 
 def change_in(errors: Array) -> int:
