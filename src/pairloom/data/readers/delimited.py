@@ -1,0 +1,110 @@
+"""CSV and TSV: a header, then rows, parsed by pyarrow."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pairloom.base.extras import needed
+from pairloom.data.readers.kinds import Kinds, as_dates, kind_of_type
+from pairloom.data.readers.opening import Gate, InputError
+from pairloom.data.readers.records import Cutter, Records, row_ends
+
+BOM = b"\xef\xbb\xbf"
+
+
+class DelimitedReader:
+    """A CSV or TSV file. UTF-8, a header, values in double quotes where they hold a delimiter, a quote or a newline."""
+
+    def __init__(self, name: str, stream: Any, gate: Gate, most: int, delimiter: str) -> None:
+        needed("pyarrow.csv", "io", "Reading CSV")
+        self.name, self.most, self.delimiter = name, most, delimiter
+        self.cutter = Cutter(name, stream, row_ends(delimiter), gate)
+        header = self.cutter.piece(1)
+        self.header = b"" if header is None else header.record(0)
+        self.names = [] if header is None else self._names(header)
+
+    def _names(self, header: Records) -> list[str]:
+        try:
+            text = header.record(0).removeprefix(BOM).decode()
+            names = next(csv.reader([text], delimiter=self.delimiter, strict=True))
+        except (csv.Error, UnicodeDecodeError, StopIteration) as error:
+            raise InputError(f"{self.name}:{header.line_of(0)}: the header cannot be read: {error}") from None
+        twice = [name for k, name in enumerate(names) if name in set(names[:k])] if len(set(names)) < len(names) else []
+        if twice:
+            raise InputError(f"{self.name}:{header.line_of(0)}: the header names {twice[0]!r} twice")
+        return names
+
+    def pieces(self) -> Iterator["DelimitedPiece"]:
+        """The rows, piece by piece."""
+        if self.names:
+            for records in self.cutter.pieces(self.most):
+                yield DelimitedPiece(self.name, records, self.names, self.delimiter, self.header)
+
+
+@dataclass(frozen=True)
+class DelimitedPiece:
+    """So many rows of a CSV."""
+
+    name: str
+    records: Records
+    names: list[str]
+    delimiter: str
+    header: bytes
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def infer(self, names: list[str]) -> Kinds:
+        """The kinds of columns by all rows of this piece; those with too many or too few values are left out."""
+        found = self._read(0, len(self), dict.fromkeys(names), lambda row: "skip")
+        return {name: kind_of_type(found.schema.field(name).type) for name in names}
+
+    def table(self, low: int, high: int, kinds: Kinds) -> Any:
+        """Rows from ``low`` to before ``high`` as a table of these columns; ValueError if one cannot be read."""
+        if self.records.open_end and high == len(self):
+            raise ValueError("a quote is opened here and never closed")
+        pins: Kinds = {name: kind for name, kind in kinds.items() if kind in ("category", "date")}
+        made = self._checked(low, high, kinds, pins)
+        numbers = [name for name, kind in kinds.items() if kind == "number"]
+        # A date among numbers is no number of days, but something to be said: as text it will be.
+        strange = [name for name in numbers if kind_of_type(made.schema.field(name).type) == "date"]
+        if strange:
+            made = self._checked(low, high, kinds, {**pins, **dict.fromkeys(strange, "category")})
+        for j, (name, kind) in enumerate(kinds.items()):
+            if kind == "date":
+                made = made.set_column(j, name, as_dates(made.column(j)))
+        return made
+
+    def _checked(self, low: int, high: int, kinds: Kinds, pins: Kinds) -> Any:
+        pyarrow = needed("pyarrow", "io", "Reading CSV")
+        odd: list[Any] = []
+
+        def remember(row: Any) -> str:
+            odd.append(row)
+            return "error"
+
+        try:
+            made = self._read(low, high, {name: pins.get(name) for name in kinds}, remember)
+        except pyarrow.ArrowInvalid as error:
+            if odd:
+                n = odd[0].actual_columns
+                text = f"expected {len(self.names)} values, as the header has, got {n}"
+            else:
+                text = "the text is not UTF-8" if "UTF8" in str(error) else str(error)
+            raise ValueError(text) from None
+        if made.num_rows != high - low:
+            raise ValueError("the row cannot be told from the next one")
+        return made
+
+    def _read(self, low: int, high: int, pins: Kinds, on_odd: Any) -> Any:
+        """The table of the columns that ``pins`` names, text where it says a kind."""
+        pyarrow, csv_ = needed("pyarrow", "io", "Reading CSV"), needed("pyarrow.csv", "io", "Reading CSV")
+        span = self.records.span(low, high)
+        text = {name: pyarrow.string() for name, kind in pins.items() if kind is not None}
+        return csv_.read_csv(
+            pyarrow.BufferReader(span),
+            csv_.ReadOptions(column_names=self.names, use_threads=False, block_size=len(span) + 1),
+            csv_.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=on_odd),
+            csv_.ConvertOptions(include_columns=list(pins), column_types=text),
+        )
