@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pairloom.base.extras import needed
-from pairloom.data.readers.kinds import Kinds, as_dates, kind_of_type
+from pairloom.data.readers.kinds import Kinds, as_dates, kind_of_text, kind_of_type
 from pairloom.data.readers.opening import Gate, InputError
 from pairloom.data.readers.records import Cutter, Records, row_ends
 
@@ -58,7 +58,11 @@ class DelimitedPiece:
     def infer(self, names: list[str]) -> Kinds:
         """The kinds of columns by all rows of this piece; those with too many or too few values are left out."""
         found = self._read(0, len(self), dict.fromkeys(names), lambda row: "skip")
-        return {name: kind_of_type(found.schema.field(name).type) for name in names}
+        return {name: self._kind(found.column(name)) for name in names}
+
+    @staticmethod
+    def _kind(column: Any) -> str | None:
+        return kind_of_text(column) if str(column.type) == "string" else kind_of_type(column.type)
 
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
         """Rows from ``low`` to before ``high`` as a table of these columns; ValueError if one cannot be read."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pairloom.base.extras import needed
-from pairloom.data.readers.kinds import Kinds, as_dates
+from pairloom.data.readers.kinds import Kinds, as_dates, kind_of_text
 from pairloom.data.readers.opening import Gate
 from pairloom.data.readers.records import Cutter, Records, line_ends
 
@@ -66,7 +66,7 @@ class JsonPiece:
         return len(self.records)
 
     def infer(self, names: list[str]) -> Kinds:
-        """The kinds of columns by all lines of this piece that can be read: a column with any text in it is text."""
+        """The kinds of columns by all lines of this piece that can be read: what most values are."""
         rows = list(readable(self.records))
         return {name: _kind([row.get(name) for row in rows]) for name in names}
 
@@ -85,15 +85,13 @@ class JsonPiece:
 
 
 def _kind(values: list[Any]) -> str | None:
-    there = [value for value in values if value is not None and value != ""]
+    there = [value for value in values if value is not None and value != "" and not isinstance(value, (dict, list))]
     if not there:
         return None
     if not any(isinstance(value, str) for value in there):
         return "number"
     pyarrow = needed("pyarrow", "io", "Reading JSON lines")
-    if not all(isinstance(value, str) for value in there):
-        return "category"
-    return "date" if pyarrow.types.is_timestamp(as_dates(pyarrow.array(there)).type) else "category"
+    return kind_of_text(pyarrow.array(map(_text, there), pyarrow.string()))
 
 
 def _column(pyarrow: Any, name: str, values: list[Any], kind: str | None) -> Any:

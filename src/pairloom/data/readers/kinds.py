@@ -4,6 +4,9 @@ from typing import Any
 
 from pairloom.base.extras import needed
 
+NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+DATE = r"^\s*\d{4}-\d{2}-\d{2}([T ]|\s*$)"
+
 Kinds = dict[str, str | None]
 """What is to be read: names, and of each column "number", "category" (text), "date", or None while nothing is known."""
 
@@ -21,6 +24,23 @@ def kind_of_type(type_: Any) -> str | None:
     if any(is_one(type_) for is_one in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)):
         return "number"
     return "date" if types.is_timestamp(type_) or types.is_date(type_) else "category"
+
+
+def kind_of_text(column: Any) -> str:
+    """The kind of a column that holds text: "number" or "date" if most of its values are such, else "category".
+
+    So a slip in a column of numbers is found, and does not turn it into one of categories.
+
+    >>> import pyarrow
+    >>> kind_of_text(pyarrow.array(["1", "2.5", "x", None])), kind_of_text(pyarrow.array(["A1", "7", "B2"]))
+    ('number', 'category')
+    """
+    compute = needed("pyarrow.compute", "io", "Reading columns")
+    for kind, pattern in (("number", NUMBER), ("date", DATE)):
+        hits = compute.sum(compute.match_substring_regex(column, pattern)).as_py() or 0
+        if hits > 0.5 * (compute.sum(compute.not_equal(column, "")).as_py() or 0):
+            return kind
+    return "category"
 
 
 def as_dates(column: Any) -> Any:

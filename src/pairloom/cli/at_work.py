@@ -1,0 +1,150 @@
+"""The commands for rows of one's own: they parse options and call; what a command does lives elsewhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pairloom.cli.ending import manners
+from pairloom.cli.options import (
+    ROWS,
+    SAYING,
+    BadRow,
+    Chunk,
+    Debug,
+    Files,
+    Format,
+    FormatOf,
+    Json,
+    Label,
+    ModelFile,
+    OnBadRow,
+    Quarantine,
+    Quiet,
+    Weight,
+    Width,
+)
+from pairloom.cli.parameters import DEFAULT, SYSTEMS
+from pairloom.cli.root import app, check_writable
+
+RUN, MODEL = "Checkpoints", "Model"
+
+
+def _systems(incomplete: str) -> list[str]:
+    return [name for name in SYSTEMS if name.lower().startswith(incomplete.lower())]
+
+
+@app.command(epilog="Example: [bold]pairloom fit payments.csv --label fraud --model payments.pairloom[/bold]")
+def fit(
+    files: Files,
+    model: Annotated[Path, typer.Option(help="Where the model goes.", dir_okay=False, rich_help_panel=MODEL)] = Path(
+        "model.pairloom"
+    ),
+    system: Annotated[
+        str, typer.Option(help="Which system learns.", autocompletion=_systems, rich_help_panel=MODEL)
+    ] = DEFAULT,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            rich_help_panel=MODEL,
+            show_default=False,
+            help="A parameter of the system: eta=0.1, columns.zip=category, budget.bytes=2e8.",
+        ),
+    ] = None,
+    half_life: Annotated[
+        float | None,
+        typer.Option(help="Rows after which a row counts half.", show_default=False, rich_help_panel=MODEL),
+    ] = None,
+    label: Label = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="The label of positive rows, against all others.", show_default=False, rich_help_panel=ROWS),
+    ] = None,
+    weight: Weight = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="A column that is not learned.", show_default=False, rich_help_panel=ROWS)
+    ] = None,
+    format_: FormatOf = Format.AUTO,
+    width: Width = None,
+    chunk: Chunk = 10_000,
+    on_bad_row: BadRow = OnBadRow.STOP,
+    quarantine: Quarantine = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder of checkpoints.", file_okay=False, show_default=False, rich_help_panel=RUN),
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Rows between checkpoints.", rich_help_panel=RUN)] = 100_000,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the newest checkpoint, if there is one.", rich_help_panel=RUN)
+    ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            help="AUC along the stream, as JSON lines.", dir_okay=False, show_default=False, rich_help_panel=SAYING
+        ),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Learn from files, folders and pipes, in one pass and bounded memory, and write the model.
+
+    Every row is scored before it is learned: the AUC is that of these scores. Columns are taken as they are, numbers,
+    text, dates and gaps; the first rows tell which is what. Ctrl-C ends the stream: what came is learned and saved.
+    """
+    for option, out in (("--model", model), ("--log", log), ("--quarantine", quarantine)):
+        if out is not None:
+            check_writable(out, option)
+    if resume and checkpoint is None:
+        raise typer.BadParameter("goes on from a folder of checkpoints: --checkpoint DIR", param_hint="--resume")
+    with manners(debug):
+        from pairloom.cli.fit import Asked, run
+
+        run(
+            Asked(
+                files, model, system, settings or [], label, positive, weight, drop or [], format_.value, width, chunk,
+                checkpoint, every, resume, half_life, log, on_bad_row is OnBadRow.SKIP, quarantine, as_json, quiet,
+            )
+        )  # fmt: skip
+
+
+@app.command(epilog="Example: [bold]pairloom predict payments.pairloom new.csv --keep time --alert-rate 0.01[/bold]")
+def predict(
+    model: ModelFile,
+    files: Files,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Where the scores go; default: stdout.", dir_okay=False, show_default=False),
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Probabilities in place of log-odds.")] = False,
+    alert_rate: Annotated[
+        float | None,
+        typer.Option(help="Mark the rows that are as bad as the worst X of the newest learned.", show_default=False),
+    ] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="A column to hand through.", show_default=False)] = None,
+    format_: FormatOf = Format.AUTO,
+    chunk: Chunk = 10_000,
+    on_bad_row: BadRow = OnBadRow.STOP,
+    quarantine: Quarantine = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="JSON lines in place of CSV.", rich_help_panel=SAYING)
+    ] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Score rows: CSV out, a line for each row, in order; the higher the score, the more likely it is positive.
+
+    Columns are found by their names; those that the model does not know are left alone.
+    """
+    for option, path in (("--out", out), ("--quarantine", quarantine)):
+        if path is not None:
+            check_writable(path, option)
+    with manners(debug):
+        from pairloom.cli.predict import run
+
+        run(
+            model, files, out, proba=proba, alert_rate=alert_rate, keep=keep or [], format_=format_.value, chunk=chunk,
+            skip=on_bad_row is OnBadRow.SKIP, quarantine=quarantine, as_json=as_json, quiet=quiet,
+        )  # fmt: skip
