@@ -20,7 +20,7 @@ import pytest
 import pairloom
 from pairloom.data import fraud_like
 from pairloom.systems import FPOGD
-from tests.commands import Nursery, start
+from tests.commands import start
 from tests.test_readers import zst
 
 N = 1200
@@ -29,13 +29,6 @@ FPOGD_16 = ("--system", "FPOGD", "--set", "n_components=16", "--set", "max_strat
 
 def make(**more):
     return FPOGD(n_components=16, max_strata=4, random_state=0, **more)
-
-
-@pytest.fixture(scope="module")
-def command(tmp_path_factory):
-    nursery = Nursery(tmp_path_factory.mktemp("commands"))
-    yield nursery
-    nursery.close()
 
 
 @pytest.fixture(scope="module")

@@ -148,3 +148,103 @@ def predict(
             model, files, out, proba=proba, alert_rate=alert_rate, keep=keep or [], format_=format_.value, chunk=chunk,
             skip=on_bad_row is OnBadRow.SKIP, quarantine=quarantine, as_json=as_json, quiet=quiet,
         )  # fmt: skip
+
+
+@app.command(
+    epilog="Example: [bold]pairloom evaluate payments.pairloom new.csv --label fraud --figure curves.png[/bold]"
+)
+def evaluate(
+    model: ModelFile,
+    files: Files,
+    label: Label = None,
+    weight: Weight = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Draw ROC, and precision against recall.", dir_okay=False, show_default=False),
+    ] = None,
+    format_: FormatOf = Format.AUTO,
+    chunk: Chunk = 10_000,
+    on_bad_row: BadRow = OnBadRow.STOP,
+    quarantine: Quarantine = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Say how well a model ranks rows with labels: AUC with its 95 % interval, and what stands at the top.
+
+    Nothing is learned. Of each row 17 bytes are kept until the end.
+    """
+    for option, path in (("--figure", figure), ("--quarantine", quarantine)):
+        if path is not None:
+            check_writable(path, option)
+    with manners(debug):
+        from pairloom.cli.evaluate import run
+
+        run(
+            model, files, label=label, weight=weight, format_=format_.value, chunk=chunk, figure=figure, quiet=quiet,
+            skip=on_bad_row is OnBadRow.SKIP, quarantine=quarantine, as_json=as_json,
+        )  # fmt: skip
+
+
+@app.command(epilog="Example: [bold]pairloom inspect payments.pairloom --figure model.png[/bold]")
+def inspect(
+    model: ModelFile,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw the race, the strata, or how the newest rows ranked.", dir_okay=False, show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Say what is in a model file: parts, columns, labels, strata, the race, memory."""
+    if figure is not None:
+        check_writable(figure, "--figure")
+    with manners(debug):
+        from pairloom.cli.inspect import run
+
+        run(model, figure, as_json)
+
+
+@app.command(epilog="Example: [bold]pairloom serve payments.pairloom --label fraud --out later.pairloom[/bold]")
+def serve(
+    model: ModelFile,
+    id_: Annotated[str, typer.Option("--id", help="The key of a row's id.", rich_help_panel=ROWS)] = "id",
+    label: Annotated[str, typer.Option(help="The key of the label.", rich_help_panel=ROWS)] = "label",
+    pending: Annotated[
+        int, typer.Option(min=1, help="Rows that may wait for their labels; the oldest go.", rich_help_panel=ROWS)
+    ] = 10_000,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Where the model goes at the end.", dir_okay=False, show_default=False),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Folder of checkpoints.", file_okay=False, show_default=False, rich_help_panel=RUN),
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Labels between checkpoints.", rich_help_panel=RUN)] = 10_000,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the newest checkpoint, if there is one.", rich_help_panel=RUN)
+    ] = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Score JSON lines from stdin as they come, and learn from labels that come later, by id.
+
+    {"id": 7, "amount": 12.5} is answered by its score at once; {"id": 7, "label": 1} teaches. A line that cannot be
+    taken is answered by {"error": ...}. Rows that wait for labels are not part of checkpoints.
+    """
+    if out is not None:
+        check_writable(out, "--out")
+    if resume and checkpoint is None:
+        raise typer.BadParameter("goes on from a folder of checkpoints: --checkpoint DIR", param_hint="--resume")
+    with manners(debug):
+        from pairloom.cli.serve import run
+
+        code = run(
+            model, id_name=id_, label=label, pending=pending, out=out, checkpoint=checkpoint, every=every,
+            resume=resume, quiet=quiet,
+        )  # fmt: skip
+        if code is not None:
+            raise typer.Exit(code)

@@ -118,7 +118,8 @@ class Intake:
         kinds: Kinds = {} if report is None else {k: v for k, v in report.kinds.items() if v != "open"}
         kinds = {**dict(columns_of(self.model.columns).kinds), **kinds}
         kinds = {name: "category" if kind == "drop" else kind for name, kind in kinds.items()}
-        told = piece.infer([name for name in self.features if name not in kinds])
+        unknown = [name for name in self.features if name not in kinds]
+        told = piece.infer(unknown) if unknown else {}
         self.kinds = {name: kinds.get(name, told.get(name)) for name in self.features}
 
     def take(self, piece: Piece, low: int, high: int) -> Taken:

@@ -3,18 +3,18 @@
 import csv
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-import numpy as np
+from scipy.special import expit
 
 from pairloom.base.typing import Array
 from pairloom.cli.bad_rows import BadRows, in_halves
 from pairloom.cli.intake import Intake, Taken
 from pairloom.cli.saying import Progress
-from pairloom.data.readers import InputError, readers
+from pairloom.data.readers import InputError, Piece, readers
 
 
 def classifier(path: Path) -> Any:
@@ -28,31 +28,41 @@ def classifier(path: Path) -> Any:
     return model
 
 
-def each(
-    model: Any, intake: Intake, files: Sequence[str], format_: str, chunk: int, bad: BadRows, progress: Progress
-) -> Iterator[tuple[Taken, Array]]:
-    """All rows of files that can be taken, a few at a time, with their scores."""
+def scored(
+    model: Any, intake: Intake, files: Sequence[str], format_: str, chunk: int, bad: BadRows, progress: Progress,
+    check: Callable[[Taken], Any] = lambda taken: None,
+) -> Iterator[tuple[Taken, Array]]:  # fmt: skip
+    """All rows of files that can be taken, a few at a time, with their scores; ``check`` may raise ValueError, too."""
     count = 0
     for reader in readers(files, format_, most=chunk, width=intake.width):
         intake.open(reader)
         for piece in reader.pieces():
             intake.begin(piece)
-            found: list[tuple[Taken, Array]] = []
-
-            def attempt(low: int, high: int, piece: Any = piece, found: list[tuple[Taken, Array]] = found) -> None:
-                taken = intake.take(piece, low, high)
-                found.append((taken, model.score_many(taken.X)))
-
-            try:
-                in_halves(0, len(piece), attempt, lambda row, error, piece=piece: bad.tell(piece, row, error))  # type: ignore[misc]
-            finally:
-                yield from found
+            yield from _piece(model, intake, piece, bad, check)
             count += len(piece)
             if progress.due:
                 progress.say(f"{count:,} rows")
     progress.clear()
     if not count:
         raise InputError(f"{', '.join(files)}: there are no rows")
+
+
+def _piece(
+    model: Any, intake: Intake, piece: Piece, bad: BadRows, check: Callable[[Taken], Any]
+) -> Iterator[tuple[Taken, Array]]:
+    found: list[tuple[Taken, Array]] = []
+
+    def attempt(low: int, high: int) -> None:
+        taken = intake.take(piece, low, high)
+        check(taken)
+        found.append((taken, model.score_many(taken.X)))
+
+    try:
+        in_halves(0, len(piece), attempt, lambda row, error: bad.tell(piece, row, error))
+    except InputError:
+        yield from found
+        raise
+    yield from found
 
 
 def run(
@@ -68,8 +78,8 @@ def run(
     intake = Intake(model, keep=keep, labelled=False)
     with written(out) as to:
         write = _json_lines(names, to) if as_json else _csv(names, to)
-        for taken, scores in each(model, intake, files, format_, chunk, bad, progress):
-            shown = 1.0 / (1.0 + np.exp(-scores)) if proba else scores
+        for taken, scores in scored(model, intake, files, format_, chunk, bad, progress):
+            shown = expit(scores) if proba else scores
             columns = [] if taken.kept is None else [column.to_pylist() for column in taken.kept.columns]
             columns.append(shown.tolist())
             if border is not None:

@@ -108,7 +108,7 @@ class DelimitedPiece:
         text = {name: pyarrow.string() for name, kind in pins.items() if kind is not None}
         return csv_.read_csv(
             pyarrow.BufferReader(span),
-            csv_.ReadOptions(column_names=self.names, use_threads=False, block_size=len(span) + 1),
+            csv_.ReadOptions(column_names=self.names, block_size=len(span) + 1),
             csv_.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=on_odd),
             csv_.ConvertOptions(include_columns=list(pins), column_types=text),
         )

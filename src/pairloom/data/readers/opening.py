@@ -20,7 +20,7 @@ BLOCK = 1 << 20
 """Bytes read at a time, at most."""
 
 STEP = 1 << 16
-"""Bytes decompressed at a time, at most."""
+"""The same where a read waits until all of them are there."""
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "libsvm")
 SUFFIXES = {
@@ -85,7 +85,8 @@ def opened(name: str, gate: Gate) -> Iterator[io.BufferedReader]:
         raise InputError(f"{shown(name)}: {error.strerror}") from error
     with raw:
         try:
-            whole = _rejoined(_head(raw, gate, lambda head: len(head) >= MAGIC), raw)
+            head = _head(raw, gate, lambda head: len(head) >= MAGIC)
+            whole = _rejoined(head, io.BufferedReader(raw, BLOCK))
             plain = _decompressed(whole)
             head = _head(plain, gate, lambda head: b"\n" in head or len(head) >= BLOCK)
         except BROKEN as error:
@@ -139,13 +140,14 @@ class _Rejoined(io.RawIOBase):
         super().__init__()
         self.head = head
         self.take = getattr(rest, "read1", rest.read)
+        # Where there is no read1, a read that fails midway loses what it had.
+        self.most = BLOCK if hasattr(rest, "read1") else STEP
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # Few bytes: where there is no read1, a read that fails midway loses what it had.
-        made = self.head[: len(buffer)] or self.take(min(len(buffer), STEP)) or b""
+        made = self.head[: len(buffer)] or self.take(min(len(buffer), self.most)) or b""
         self.head = self.head[len(buffer) :]
         buffer[: len(made)] = made
         return len(made)

@@ -86,7 +86,8 @@ def count_lines(raw: bytes) -> int:
     >>> count_lines(b"a" + bytes([10]) + b"b" + bytes([13, 10]) + b"c" + bytes([13]))
     3
     """
-    return raw.count(b"\n") + raw.count(b"\r") - raw.count(b"\r\n")
+    returns = raw.count(b"\r")
+    return raw.count(b"\n") + (returns and returns - raw.count(b"\r\n"))
 
 
 class Cutter:
