@@ -34,9 +34,8 @@ def folder(frame, tmp_path_factory):
 
 
 def test_evaluate_says_what_others_say(command, frame, folder):
-    done = command(
-        "evaluate", "m", "new.csv", "--label", "kind", "--weight", "w", "--figure", "f.png", "--json", cwd=folder
-    )
+    args = ("evaluate", "m", "new.csv", "--label", "kind")
+    done = command(*args, "--weight", "w", "--figure", "f.png", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     told, later = json.loads(done.stdout), frame[600:]
     scores = pairloom.load(folder / "m").score_many(later.drop(columns=["kind", "w"]))

@@ -8,6 +8,8 @@ import typer
 
 from pairloom.base.extras import needed
 from pairloom.cli import at_work
+from pairloom.cli.ending import manners
+from pairloom.cli.options import Debug, Json
 from pairloom.cli.root import app, check_writable
 
 __all__ = ["app", "at_work"]
@@ -73,6 +75,20 @@ def systems(
     from pairloom.experiments.systems import run
 
     run(markdown)
+
+
+@app.command(epilog="Example: [bold]pairloom bench --rows 5000[/bold]")
+def bench(
+    rows: Annotated[int, typer.Option(min=1, help="Rows of the stream.")] = 50_000,
+    columns: Annotated[int, typer.Option(min=1, help="Columns of the stream.")] = 22,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Measure how fast this machine learns, from arrays and from a CSV, and how fast it scores."""
+    with manners(debug):
+        from pairloom.cli.bench import bench as measure
+
+        measure(rows, columns, as_json)
 
 
 @app.command(epilog="Example: [bold]pairloom reproduce table --quick --datasets diabetes --out quick[/bold]")

@@ -10,7 +10,6 @@ from typing import Any
 
 import typer
 
-from pairloom.base.extras import needed
 from pairloom.cli.bad_rows import BadRow, BadRows, in_halves
 from pairloom.cli.checkpoints import Run
 from pairloom.cli.intake import Intake
@@ -207,7 +206,6 @@ class Fit:
 
 def run(asked: Asked) -> None:
     """Learn, save, and say what came of it."""
-    needed("pyarrow", "io", "Reading files") if asked.format != "libsvm" else None
     files_in(asked.files)
     with Stop() as gate:
         fit = Fit(asked, gate)

@@ -8,7 +8,7 @@ from typing import Any
 DEFAULT = "AUCClassifier"
 SYSTEMS = (
     DEFAULT, "AllPairs", "ExactAUC", "FourierSGD", "FPOGD", "KOIL", "OAM", "OGD", "OLP", "OPAUC", "OPERA",
-    "ProjectronPP", "SOLAM", "SPAM", "SparseKernelAUC",
+    "ProjectronPP", "SOLAM", "SPAM",
 )  # fmt: skip
 """Those that learn row by row; here by name, so that help and completion need not import them."""
 

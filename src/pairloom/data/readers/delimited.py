@@ -11,6 +11,9 @@ from pairloom.data.readers.opening import Gate, InputError
 from pairloom.data.readers.records import Cutter, Records, row_ends
 
 BOM = b"\xef\xbb\xbf"
+Types = dict[str, str | None]
+"""Names of pyarrow's types by column; None: as the values say."""
+TYPES: Types = {"number": "double", "category": "string", "date": "string"}
 
 
 class DelimitedReader:
@@ -19,6 +22,7 @@ class DelimitedReader:
     def __init__(self, name: str, stream: Any, gate: Gate, most: int, delimiter: str) -> None:
         needed("pyarrow.csv", "io", "Reading CSV")
         self.name, self.most, self.delimiter = name, most, delimiter
+        self.loose: set[str] = set()
         self.cutter = Cutter(name, stream, row_ends(delimiter), gate)
         header = self.cutter.piece(1)
         self.header = b"" if header is None else header.record(0)
@@ -39,18 +43,19 @@ class DelimitedReader:
         """The rows, piece by piece."""
         if self.names:
             for records in self.cutter.pieces(self.most):
-                yield DelimitedPiece(self.name, records, self.names, self.delimiter, self.header)
+                yield DelimitedPiece(self.name, records, self.names, self.delimiter, self.header, self.loose)
 
 
 @dataclass(frozen=True)
 class DelimitedPiece:
-    """So many rows of a CSV."""
+    """So many rows of a CSV. ``loose``: columns of numbers that are true and false here, which all pieces share."""
 
     name: str
     records: Records
     names: list[str]
     delimiter: str
     header: bytes
+    loose: set[str]
 
     def __len__(self) -> int:
         return len(self.records)
@@ -68,19 +73,34 @@ class DelimitedPiece:
         """Rows from ``low`` to before ``high`` as a table of these columns; ValueError if one cannot be read."""
         if self.records.open_end and high == len(self):
             raise ValueError("a quote is opened here and never closed")
-        pins: Kinds = {name: kind for name, kind in kinds.items() if kind in ("category", "date")}
-        made = self._checked(low, high, kinds, pins)
-        numbers = [name for name, kind in kinds.items() if kind == "number"]
-        # A date among numbers is no number of days, but something to be said: as text it will be.
-        strange = [name for name in numbers if kind_of_type(made.schema.field(name).type) == "date"]
-        if strange:
-            made = self._checked(low, high, kinds, {**pins, **dict.fromkeys(strange, "category")})
+        made = self._numbers(low, high, kinds) or self._anything(low, high, kinds)
+        if made.num_rows != high - low:
+            raise ValueError("the row cannot be told from the next one")
         for j, (name, kind) in enumerate(kinds.items()):
             if kind == "date":
                 made = made.set_column(j, name, as_dates(made.column(j)))
         return made
 
-    def _checked(self, low: int, high: int, kinds: Kinds, pins: Kinds) -> Any:
+    def _numbers(self, low: int, high: int, kinds: Kinds) -> Any | None:
+        """The table, if its numbers are plain ones, which is fastest; None if not."""
+        pyarrow = needed("pyarrow", "io", "Reading CSV")
+        types = {name: TYPES.get(kind or "") for name, kind in kinds.items()} | dict.fromkeys(self.loose & kinds.keys())
+        try:
+            return self._read(low, high, types, lambda row: "error")
+        except pyarrow.ArrowInvalid:
+            return None
+
+    def _anything(self, low: int, high: int, kinds: Kinds) -> Any:
+        """The table with true and false, or text, in columns of numbers where there is such; or an error in words."""
+        types = {name: None if kind == "number" else TYPES.get(kind or "") for name, kind in kinds.items()}
+        made = self._checked(low, high, types)
+        found = {name: made.schema.field(name).type for name, kind in kinds.items() if kind == "number"}
+        self.loose.update(name for name, own in found.items() if str(own) == "bool")
+        # A date among numbers is no number of days, but something to be said: as text it will be.
+        strange = [name for name, own in found.items() if kind_of_type(own) == "date"]
+        return self._checked(low, high, types | dict.fromkeys(strange, "string")) if strange else made
+
+    def _checked(self, low: int, high: int, types: Types) -> Any:
         pyarrow = needed("pyarrow", "io", "Reading CSV")
         odd: list[Any] = []
 
@@ -89,7 +109,7 @@ class DelimitedPiece:
             return "error"
 
         try:
-            made = self._read(low, high, {name: pins.get(name) for name in kinds}, remember)
+            return self._read(low, high, types, remember)
         except pyarrow.ArrowInvalid as error:
             if odd:
                 n = odd[0].actual_columns
@@ -97,18 +117,15 @@ class DelimitedPiece:
             else:
                 text = "the text is not UTF-8" if "UTF8" in str(error) else str(error)
             raise ValueError(text) from None
-        if made.num_rows != high - low:
-            raise ValueError("the row cannot be told from the next one")
-        return made
 
-    def _read(self, low: int, high: int, pins: Kinds, on_odd: Any) -> Any:
-        """The table of the columns that ``pins`` names, text where it says a kind."""
+    def _read(self, low: int, high: int, types: Types, on_odd: Any) -> Any:
+        """The table of the columns that ``types`` names."""
         pyarrow, csv_ = needed("pyarrow", "io", "Reading CSV"), needed("pyarrow.csv", "io", "Reading CSV")
         span = self.records.span(low, high)
-        text = {name: pyarrow.string() for name, kind in pins.items() if kind is not None}
+        known = {name: pyarrow.type_for_alias(own) for name, own in types.items() if own is not None}
         return csv_.read_csv(
             pyarrow.BufferReader(span),
             csv_.ReadOptions(column_names=self.names, block_size=len(span) + 1),
             csv_.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=on_odd),
-            csv_.ConvertOptions(include_columns=list(pins), column_types=text),
+            csv_.ConvertOptions(include_columns=list(types), column_types=known),
         )

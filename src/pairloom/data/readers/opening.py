@@ -20,7 +20,7 @@ BLOCK = 1 << 20
 """Bytes read at a time, at most."""
 
 STEP = 1 << 16
-"""The same where a read waits until all of them are there."""
+"""The same of zst."""
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "libsvm")
 SUFFIXES = {
@@ -129,19 +129,19 @@ def _decompressed(whole: io.BufferedReader) -> Any:
         return bz2.BZ2File(whole)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
         pyarrow = needed("pyarrow", "io", "Reading zst")
-        return _rejoined(b"", pyarrow.CompressedInputStream(pyarrow.PythonFile(whole, mode="r"), "zstd"))
+        # A read waits until all is there that it asks for, and loses what it has if it fails: so it asks for little.
+        return _rejoined(b"", pyarrow.CompressedInputStream(pyarrow.PythonFile(whole, mode="r"), "zstd"), STEP)
     return whole
 
 
 class _Rejoined(io.RawIOBase):
     """Bytes that were looked at, and the stream that they came from."""
 
-    def __init__(self, head: bytes, rest: Any) -> None:
+    def __init__(self, head: bytes, rest: Any, most: int) -> None:
         super().__init__()
         self.head = head
         self.take = getattr(rest, "read1", rest.read)
-        # Where there is no read1, a read that fails midway loses what it had.
-        self.most = BLOCK if hasattr(rest, "read1") else STEP
+        self.most = most
 
     def readable(self) -> bool:
         return True
@@ -153,8 +153,8 @@ class _Rejoined(io.RawIOBase):
         return len(made)
 
 
-def _rejoined(head: bytes, rest: Any) -> io.BufferedReader:
-    return io.BufferedReader(_Rejoined(head, rest), 2 * BLOCK)
+def _rejoined(head: bytes, rest: Any, most: int = BLOCK) -> io.BufferedReader:
+    return io.BufferedReader(_Rejoined(head, rest, most), 2 * BLOCK)
 
 
 def is_regular(name: str) -> bool:
