@@ -77,7 +77,7 @@ def systems(
     run(markdown)
 
 
-@app.command(epilog="Example: [bold]pairloom bench --rows 5000[/bold]")
+@app.command(epilog="Example: [bold]pairloom bench --rows 3000[/bold]")
 def bench(
     rows: Annotated[int, typer.Option(min=1, help="Rows of the stream.")] = 50_000,
     columns: Annotated[int, typer.Option(min=1, help="Columns of the stream.")] = 22,

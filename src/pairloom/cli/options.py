@@ -33,9 +33,7 @@ Files = Annotated[
         help="Files, folders, or - for a pipe; gz, xz, bz2 and zst too.", show_default=False, metavar="FILE..."
     ),
 ]
-ModelFile = Annotated[
-    Path, typer.Argument(help="A model that pairloom fit wrote.", show_default=False, exists=True, dir_okay=False)
-]
+ModelFile = Annotated[Path, typer.Argument(help="A model that pairloom fit wrote.", show_default=False)]
 FormatOf = Annotated[
     Format,
     typer.Option("--format", help="Of the files; auto: by the name, else by the first line.", rich_help_panel=ROWS),

@@ -22,7 +22,10 @@ def classifier(path: Path) -> Any:
     from pairloom.estimators.classifier import PairwiseClassifier
     from pairloom.persist import load
 
-    model = load(path)
+    try:
+        model = load(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
     if not isinstance(model, PairwiseClassifier) or not hasattr(model, "stream_"):
         raise ValueError(f"{path}: a {type(model).__name__} that has learned nothing, or no classifier, scores no rows")
     return model
