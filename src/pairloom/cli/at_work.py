@@ -8,91 +8,68 @@ import typer
 from pairloom.cli.ending import manners
 from pairloom.cli.options import (
     ROWS,
+    RUN,
     SAYING,
     BadRow,
+    Checkpoint,
     Chunk,
     Debug,
+    Drop,
+    Every,
     Files,
     Format,
     FormatOf,
+    HalfLife,
     Json,
     Label,
+    Log,
     ModelFile,
+    ModelOut,
     OnBadRow,
+    Positive,
     Quarantine,
     Quiet,
+    Resume,
+    Settings,
+    System,
     Weight,
     Width,
 )
-from pairloom.cli.parameters import DEFAULT, SYSTEMS
+from pairloom.cli.parameters import DEFAULT
 from pairloom.cli.root import app, check_writable
-
-RUN, MODEL = "Checkpoints", "Model"
-
-
-def _systems(incomplete: str) -> list[str]:
-    return [name for name in SYSTEMS if name.lower().startswith(incomplete.lower())]
 
 
 @app.command(epilog="Example: [bold]pairloom fit payments.csv --label fraud --model payments.pairloom[/bold]")
 def fit(
     files: Files,
-    model: Annotated[Path, typer.Option(help="Where the model goes.", dir_okay=False, rich_help_panel=MODEL)] = Path(
-        "model.pairloom"
-    ),
-    system: Annotated[
-        str, typer.Option(help="Which system learns.", autocompletion=_systems, rich_help_panel=MODEL)
-    ] = DEFAULT,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            rich_help_panel=MODEL,
-            show_default=False,
-            help="A parameter of the system: eta=0.1, columns.zip=category, budget.bytes=2e8.",
-        ),
-    ] = None,
-    half_life: Annotated[
-        float | None,
-        typer.Option(help="Rows after which a row counts half.", show_default=False, rich_help_panel=MODEL),
-    ] = None,
+    model: ModelOut = Path("model.pairloom"),
+    system: System = DEFAULT,
+    settings: Settings = None,
+    half_life: HalfLife = None,
     label: Label = None,
-    positive: Annotated[
-        str | None,
-        typer.Option(help="The label of positive rows, against all others.", show_default=False, rich_help_panel=ROWS),
-    ] = None,
+    positive: Positive = None,
     weight: Weight = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="A column that is not learned.", show_default=False, rich_help_panel=ROWS)
-    ] = None,
+    drop: Drop = None,
     format_: FormatOf = Format.AUTO,
     width: Width = None,
     chunk: Chunk = 10_000,
     on_bad_row: BadRow = OnBadRow.STOP,
     quarantine: Quarantine = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Folder of checkpoints.", file_okay=False, show_default=False, rich_help_panel=RUN),
-    ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Rows between checkpoints.", rich_help_panel=RUN)] = 100_000,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the newest checkpoint, if there is one.", rich_help_panel=RUN)
-    ] = False,
-    log: Annotated[
-        Path | None,
-        typer.Option(
-            help="AUC along the stream, as JSON lines.", dir_okay=False, show_default=False, rich_help_panel=SAYING
-        ),
-    ] = None,
+    checkpoint: Checkpoint = None,
+    every: Every = 100_000,
+    resume: Resume = False,
+    log: Log = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Learn from files, folders and pipes, in one pass and bounded memory, and write the model.
 
-    Every row is scored before it is learned: the AUC is that of these scores. Columns are taken as they are, numbers,
-    text, dates and gaps; the first rows tell which is what. Ctrl-C ends the stream: what came is learned and saved.
+    Every row is scored before it is learned: the AUC is that of these scores.
+
+    Columns are taken as they are: numbers, text, dates, gaps. The first rows tell which is what.
+
+    Ctrl-C ends the stream: what has come is learned and saved.
     """
     for option, out in (("--model", model), ("--log", log), ("--quarantine", quarantine)):
         if out is not None:
@@ -219,21 +196,17 @@ def serve(
         Path | None,
         typer.Option("--out", "-o", help="Where the model goes at the end.", dir_okay=False, show_default=False),
     ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Folder of checkpoints.", file_okay=False, show_default=False, rich_help_panel=RUN),
-    ] = None,
+    checkpoint: Checkpoint = None,
     every: Annotated[int, typer.Option(min=1, help="Labels between checkpoints.", rich_help_panel=RUN)] = 10_000,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the newest checkpoint, if there is one.", rich_help_panel=RUN)
-    ] = False,
+    resume: Resume = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Score JSON lines from stdin as they come, and learn from labels that come later, by id.
 
-    {"id": 7, "amount": 12.5} is answered by its score at once; {"id": 7, "label": 1} teaches. A line that cannot be
-    taken is answered by {"error": ...}. Rows that wait for labels are not part of checkpoints.
+    {"id": 7, "amount": 12.5} is answered by its score at once; {"id": 7, "label": 1} teaches.
+
+    A line that cannot be taken is answered by {"error": ...}. Rows that wait for labels are not in checkpoints.
     """
     if out is not None:
         check_writable(out, "--out")

@@ -57,12 +57,12 @@ def in_halves(
 class BadRows:
     """What becomes of them: the first stops the command, or all are counted, and put into a file as they were."""
 
-    def __init__(self, skip: bool, quarantine: Path | None, quiet: bool = False) -> None:
+    def __init__(self, skip: bool, quarantine: Path | None, quiet: bool = False, *, resume: bool = False) -> None:
         if quarantine is not None and not skip:
             raise ValueError("--quarantine is for rows that are skipped: --on-bad-row skip")
         self.skip, self.quarantine, self.quiet, self.count = skip, quarantine, quiet, 0
         if quarantine is not None:
-            quarantine.open("ab").close()
+            quarantine.open("ab" if resume else "wb").close()
 
     @property
     def size(self) -> int:

@@ -37,6 +37,8 @@ def run(
         (scores, told(taken), taken.weight)
         for taken, scores in scored(model, intake, files, format_, chunk, bad, progress, told)
     ]
+    if not found:
+        raise ValueError(f"{', '.join(files)}: all rows are malformed")
     scores, positive = np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
     weights = np.concatenate([np.ones(len(one[0])) if one[2] is None else one[2] for one in found])
     there = weights > 0

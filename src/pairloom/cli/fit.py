@@ -61,9 +61,10 @@ class Fit:
     def __init__(self, asked: Asked, gate: Stop) -> None:
         self.asked, self.gate, self.progress = asked, gate, Progress(asked.quiet)
         more: dict[str, Any] = {} if asked.positive is None else {"pos_label": LabelReader(asked.positive).positive}
-        more |= {} if asked.half_life is None else {"half_life": asked.half_life}
+        if asked.half_life is not None:
+            more["half_life"] = int(asked.half_life) if asked.half_life.is_integer() else asked.half_life
         self.model = estimator(asked.system, asked.settings, **more)
-        self.bad = BadRows(asked.skip, asked.quarantine, asked.quiet)
+        self.bad = BadRows(asked.skip, asked.quarantine, asked.quiet, resume=asked.resume)
         self.labels = LabelReader(asked.positive)
         self.position, self.start, self.began = 0, 0, monotonic()
         self.expected: str | None = None
@@ -77,12 +78,14 @@ class Fit:
     def _go_on(self, run: Run) -> None:
         """From the newest checkpoint, if there is one."""
         found = run.newest()
-        if found is not None:
-            self.model, self.start, told = found
-            self.expected = told["digest"]
-            self.bad.restart(told["bad"], told["quarantined"])
-            self.labels = LabelReader(self.asked.positive, told["labels"])
-            self.progress.note(f"Going on after row {self.start:,}.")
+        if found is None:
+            self.bad.restart(0, 0)
+            return
+        self.model, self.start, told = found
+        self.expected = told["digest"]
+        self.bad.restart(told["bad"], told["quarantined"])
+        self.labels = LabelReader(self.asked.positive, told["labels"])
+        self.progress.note(f"Going on after row {self.start:,}.")
 
     def learn(self) -> None:
         """All rows, until the end, a malformed one, or a signal."""

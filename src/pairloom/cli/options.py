@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from pairloom.cli.parameters import SYSTEMS
+
 
 class Format(StrEnum):
     """Formats of rows."""
@@ -25,15 +27,22 @@ class OnBadRow(StrEnum):
     SKIP = "skip"
 
 
-ROWS, SAYING = "Rows", "Output"
+ROWS, SAYING, RUN, MODEL = "Rows", "Output", "Checkpoints", "Model"
+
+
+def _systems(incomplete: str) -> list[str]:
+    return [name for name in SYSTEMS if name.lower().startswith(incomplete.lower())]
+
 
 Files = Annotated[
     list[str],
     typer.Argument(
-        help="Files, folders, or - for a pipe; gz, xz, bz2 and zst too.", show_default=False, metavar="FILE..."
+        help="Files, folders, or - for a pipe; gz, xz, bz2 and zst too.", show_default=False, metavar="FILE"
     ),
 ]
-ModelFile = Annotated[Path, typer.Argument(help="A model that pairloom fit wrote.", show_default=False)]
+ModelFile = Annotated[
+    Path, typer.Argument(help="A model that pairloom fit wrote.", show_default=False, metavar="MODEL")
+]
 FormatOf = Annotated[
     Format,
     typer.Option("--format", help="Of the files; auto: by the name, else by the first line.", rich_help_panel=ROWS),
@@ -63,6 +72,41 @@ Quarantine = Annotated[
     Path | None,
     typer.Option(
         help="Where rows that were skipped go, as they were.", show_default=False, dir_okay=False, rich_help_panel=ROWS
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(help="The label of positive rows, against all others.", show_default=False, rich_help_panel=ROWS),
+]
+Drop = Annotated[
+    list[str] | None, typer.Option(help="A column that is not learned.", show_default=False, rich_help_panel=ROWS)
+]
+ModelOut = Annotated[Path, typer.Option(help="Where the model goes.", dir_okay=False, rich_help_panel=MODEL)]
+System = Annotated[str, typer.Option(help="Which system learns.", autocompletion=_systems, rich_help_panel=MODEL)]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        rich_help_panel=MODEL,
+        show_default=False,
+        help="A parameter of the system: eta=0.1, columns.zip=category, budget.bytes=2e8.",
+    ),
+]
+HalfLife = Annotated[
+    float | None, typer.Option(help="Rows after which a row counts half.", show_default=False, rich_help_panel=MODEL)
+]
+Checkpoint = Annotated[
+    Path | None, typer.Option(help="Folder of checkpoints.", file_okay=False, show_default=False, rich_help_panel=RUN)
+]
+Every = Annotated[int, typer.Option(min=1, help="Rows between checkpoints.", rich_help_panel=RUN)]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the newest checkpoint, if there is one.", rich_help_panel=RUN)
+]
+Log = Annotated[
+    Path | None,
+    typer.Option(
+        help="AUC along the stream, as JSON lines.", dir_okay=False, show_default=False, rich_help_panel=SAYING
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="The result as JSON.", rich_help_panel=SAYING)]

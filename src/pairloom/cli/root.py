@@ -44,6 +44,7 @@ def main(
 ) -> None:
     """Learning from pairs on a stream: one pass, bounded memory, kernels. Ranks the rare class first.
 
-    Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 something else failed, 2 wrong options or
-    malformed input, 130 Ctrl-C, 141 nobody reads on, 143 SIGTERM.
+    Results go to stdout, progress and errors to stderr.
+
+    Exit codes: 0 done, 1 failed, 2 wrong options or malformed input, 130 Ctrl-C, 141 nobody reads on, 143 SIGTERM.
     """

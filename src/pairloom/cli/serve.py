@@ -126,17 +126,23 @@ def run(
     server, progress = Server(model, id_name, label, pending), Progress(quiet)
     stdin = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115  it is not ours to close
     with Stop() as gate:
-        cutter = Cutter("stdin", stdin, line_ends, gate)
-        while (piece := cutter.piece(1)) is not None:
-            print(json.dumps(server.answer(piece.record(0), piece.line_of(0))), flush=True)
-            if checkpoints is not None:
-                checkpoints.after(model, model.n_seen_)
-        if checkpoints is not None and model.n_seen_ > max(checkpoints.positions(), default=0):
-            checkpoints.save(model, model.n_seen_)
-        if out is not None:
-            save(model, out)
+        try:
+            _serve(server, Cutter("stdin", stdin, line_ends, gate), checkpoints)
+        finally:  # also where nobody reads the answers any more
+            if checkpoints is not None and model.n_seen_ > max(checkpoints.positions(), default=0):
+                checkpoints.save(model, model.n_seen_)
+            if out is not None:
+                save(model, out)
     told = ", ".join(
         f"{count:,} {name}" for name, count in {**server.counts, "pending": len(server.pending.rows)}.items()
     )
     progress.note(told)
     return gate.code
+
+
+def _serve(server: Server, cutter: Cutter, checkpoints: Checkpointer | None) -> None:
+    """Line by line, each answered before the next one is read."""
+    while (piece := cutter.piece(1)) is not None:
+        print(json.dumps(server.answer(piece.record(0), piece.line_of(0))), flush=True)
+        if checkpoints is not None:
+            checkpoints.after(server.model, server.model.n_seen_)

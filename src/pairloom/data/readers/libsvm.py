@@ -89,7 +89,9 @@ class LibsvmPiece:
         except (ValueError, OverflowError) as error:
             beyond = highest(lines)
             if high - low == 1 and beyond > width:
-                raise ValueError(f"column {beyond} is beyond the {width} that there are; --width says so") from None
+                raise ValueError(
+                    f"column {beyond} is beyond the {width} that the model has; at the start, --width says how many"
+                ) from None
             raise ValueError(f"no LIBSVM row: {error}") from None
         if len(y) != high - low:
             raise ValueError("no LIBSVM row")

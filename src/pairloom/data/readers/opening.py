@@ -54,6 +54,8 @@ def files_in(given: Iterable[str]) -> list[str]:
     """Files, and what is in folders, by name; not what is hidden, nor marks such as _SUCCESS. "-" is the pipe."""
     found: list[str] = []
     for name in given:
+        if name != PIPE and not os.path.exists(name):
+            raise InputError(f"{name}: No such file or directory")
         if name == PIPE or not Path(name).is_dir():
             found.append(name)
             continue
