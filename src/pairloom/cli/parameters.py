@@ -22,8 +22,7 @@ def estimator(system: str, settings: Iterable[str], **more: Any) -> Any:
     Its seed is 0 unless it is set: the same rows give the same model.
 
     >>> estimator("FPOGD", ["eta=0.5", "n_components=1e2", "columns.zip=category"], pos_label="fraud")
-    FPOGD(columns={'zip': 'category'}, eta=0.5, n_components=100,
-          pos_label='fraud', random_state=0)
+    FPOGD(columns={'zip': 'category'}, eta=0.5, n_components=100, pos_label='fraud', random_state=0)
     """
     from pairloom import systems
     from pairloom.estimators import AUCClassifier
