@@ -250,7 +250,8 @@ WRONG = {
     "nothing": (b"label\n1\n", "rows.csv: there is no column to learn from"),
     "nested": (b'{"a": {}, "label": 1}\n', "rows.csv:1: 'a' holds {}, which is neither a number nor text: --drop a"),
     "labels": (b"a,label\n1,0\n2,1\n3,2\n", "rows.csv:4: label 2 is not one of [0, 1], the classes of this model"),
-    "gz": (gzip.compress(b"a,label\n" + os.urandom(99))[:-9], "rows.csv: the file is damaged or cut off"),
+    "gz": (gzip.compress(b"a,label\n" + b"1,0\n" * 9)[:-9], "rows.csv: the file is damaged or cut off"),
+    "bytes": (b"a,label\n1,0\n\xe8\x01\n3,1\n", "rows.csv:3: the text is not UTF-8"),
 }  # fmt: skip
 
 

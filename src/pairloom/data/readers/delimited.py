@@ -62,7 +62,9 @@ class DelimitedPiece:
 
     def infer(self, names: list[str]) -> Kinds:
         """The kinds of columns by all rows of this piece; those with too many or too few values are left out."""
-        found = self._read(0, len(self), dict.fromkeys(names), lambda row: "skip")
+        # What is no text is told when its row is learned; here it must not be in the way of the others.
+        span = str(self.records.span(0, len(self)), "utf-8", "replace").encode()
+        found = self._read(span, dict.fromkeys(names), lambda row: "skip")
         return {name: self._kind(found.column(name)) for name in names}
 
     @staticmethod
@@ -73,6 +75,10 @@ class DelimitedPiece:
         """Rows from ``low`` to before ``high`` as a table of these columns; ValueError if one cannot be read."""
         if self.records.open_end and high == len(self):
             raise ValueError("a quote is opened here and never closed")
+        try:
+            str(self.records.span(low, high), "utf-8")
+        except UnicodeDecodeError:
+            raise ValueError("the text is not UTF-8") from None
         made = self._numbers(low, high, kinds) or self._anything(low, high, kinds)
         if made.num_rows != high - low:
             raise ValueError("the row cannot be told from the next one")
@@ -86,7 +92,7 @@ class DelimitedPiece:
         pyarrow = needed("pyarrow", "io", "Reading CSV")
         types = {name: TYPES.get(kind or "") for name, kind in kinds.items()} | dict.fromkeys(self.loose & kinds.keys())
         try:
-            return self._read(low, high, types, lambda row: "error")
+            return self._read(self.records.span(low, high), types, lambda row: "error")
         except pyarrow.ArrowInvalid:
             return None
 
@@ -109,19 +115,18 @@ class DelimitedPiece:
             return "error"
 
         try:
-            return self._read(low, high, types, remember)
+            return self._read(self.records.span(low, high), types, remember)
         except pyarrow.ArrowInvalid as error:
             if odd:
                 n = odd[0].actual_columns
                 text = f"expected {len(self.names)} values, as the header has, got {n}"
             else:
-                text = "the text is not UTF-8" if "UTF8" in str(error) else str(error)
+                text = str(error)
             raise ValueError(text) from None
 
-    def _read(self, low: int, high: int, types: Types, on_odd: Any) -> Any:
-        """The table of the columns that ``types`` names."""
+    def _read(self, span: Any, types: Types, on_odd: Any) -> Any:
+        """The table of the columns that ``types`` names, from text in UTF-8."""
         pyarrow, csv_ = needed("pyarrow", "io", "Reading CSV"), needed("pyarrow.csv", "io", "Reading CSV")
-        span = self.records.span(low, high)
         known = {name: pyarrow.type_for_alias(own) for name, own in types.items() if own is not None}
         return csv_.read_csv(
             pyarrow.BufferReader(span),
