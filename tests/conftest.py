@@ -2,10 +2,13 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.commands import Nursery
 
 
 def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -55,3 +58,11 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("PAIRLOOM_DATA is not set: this test needs the folder of LIBSVM files")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """Runs `pairloom ...`, each time in a process of its own."""
+    nursery = Nursery(tmp_path_factory.mktemp("commands"))
+    yield nursery
+    nursery.close()

@@ -19,7 +19,7 @@ from pairloom.base.extras import needed
 from pairloom.data.places import usual_places
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("matplotlib", "pooch", "rich", "typer")
+EXTRAS = ("matplotlib", "pooch", "pyarrow", "rich", "typer")
 COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
 
 BLOCK = """
@@ -57,7 +57,9 @@ print(path.read_text())
 
 NURSERY = """
 import json, os, sys, warnings
+sys.modules["pandas"] = None  # scikit-learn takes it if it is there, and it takes pyarrow
 import numba, scipy.sparse.linalg, sklearn.utils.validation, threadpoolctl
+del sys.modules["pandas"]
 
 assert not {extras!r} & sys.modules.keys()
 warnings.filterwarnings("ignore", message=".*multi-threaded")
@@ -193,6 +195,15 @@ def test_the_demo_names_the_extra_before_it_starts(command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("text", "code"), [("1 1:2\n-1 2:1\n", 0), ("a,label\n1,0\n2,1\n", 1)], ids=["libsvm", "csv"])
+def test_fit_needs_pyarrow_for_all_but_libsvm(command, tmp_path, text, code):
+    (tmp_path / "rows").write_text(text)
+    done = command("fit", "rows", "--system", "SPAM", absent=("pyarrow", "matplotlib", "pooch"), cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    sentence = 'Reading CSV needs pyarrow, which is not installed: pip install "pairloom[io]"\n'
+    assert done.stderr == (sentence if code else "")
+
+
 @pytest.mark.parametrize("args", [("--version",), ("systems", "--help"), ("datasets",)], ids=" ".join)
 def test_commands_that_draw_and_download_nothing_need_only_their_own_extra(command, args, monkeypatch):
     monkeypatch.delenv("PAIRLOOM_DATA", raising=False)
@@ -226,8 +237,8 @@ def test_the_page_lists_exactly_the_dependencies():
         group: {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
         for group, requirements in {"always": project["dependencies"], **extras}.items()
     }
-    wanted = {group: names[group] for group in ("always", "plot", "data", "cli")}
+    wanted = {group: names[group] for group in ("always", "plot", "data", "cli", "io")}
     assert page_packages() == {**wanted, "reproduce": names["reproduce"] - {"pairloom"}}
-    assert names["plot"] | names["data"] | names["cli"] == set(EXTRAS)
-    assert extras["all"] == ["pairloom[plot,data,cli]"]
+    assert names["plot"] | names["data"] | names["cli"] | names["io"] == set(EXTRAS)
+    assert extras["all"] == ["pairloom[plot,data,cli,io]"]
     assert all("pairloom[all" in extras[group][0] for group in ("test", "reproduce", "dev"))

@@ -26,8 +26,8 @@ CONFIG: Any = numba.config
 
 PACKAGE = Path(__file__).parent.parent
 
-NEVER_COMPILED = frozenset({"cli", "experiments"})
-"""Folders whose sources do not count: they hold no compiled function, and as the top layers nothing imports them."""
+NEVER_COMPILED = frozenset({"cli", "data", "experiments"})
+"""Folders whose sources do not count: they hold no compiled function, and nothing that does imports them."""
 
 STALE_SECONDS = 86_400
 """Machine code of other sources is removed after a day."""

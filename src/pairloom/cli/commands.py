@@ -1,14 +1,18 @@
-"""The commands: they parse options and call; what a command does lives elsewhere."""
+"""The command `pairloom`, all of it; here what shows and measures: they parse options and call."""
 
-import tempfile
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pairloom import __version__
 from pairloom.base.extras import needed
+from pairloom.cli import at_work
+from pairloom.cli.ending import manners
+from pairloom.cli.options import Debug, Json
+from pairloom.cli.root import app, check_writable
+
+__all__ = ["app", "at_work"]
 
 
 class Experiments(StrEnum):
@@ -24,43 +28,6 @@ class Experiments(StrEnum):
     ALL = "all"
 
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"pairloom {__version__}")
-        raise typer.Exit
-
-
-def _check_writable(out: Path) -> None:
-    """Fail before the work, not after it, if a file cannot be written."""
-    if not out.absolute().parent.is_dir():
-        raise typer.BadParameter(f"there is no folder {str(out.parent)!r}", param_hint="--out")
-    try:
-        if out.exists():
-            out.open("ab").close()
-        else:
-            with tempfile.TemporaryFile(dir=out.absolute().parent):
-                pass
-    except OSError as error:
-        raise typer.BadParameter(f"cannot write {str(out)!r}: {error.strerror}", param_hint="--out") from error
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
-    ] = False,
-) -> None:
-    """Learning from pairs on a stream: one pass, bounded memory, kernels."""
-
-
 @app.command(epilog="Example: [bold]pairloom demo --out demo.png --seed 1[/bold]")
 def demo(
     out: Annotated[Path, typer.Option(help="Where to save the figure (PNG).", dir_okay=False, writable=True)] = Path(
@@ -74,7 +41,7 @@ def demo(
 
     AUCClassifier first, then every online system, beside scikit-learn's RBFSampler + SGDClassifier on the same rows.
     """
-    _check_writable(out)
+    check_writable(out, "--out")
     needed("matplotlib", "plot", "The demo")
     # Imported here, so that `pairloom --help` does not wait for scikit-learn and matplotlib.
     from pairloom.experiments.demo import run
@@ -108,6 +75,20 @@ def systems(
     from pairloom.experiments.systems import run
 
     run(markdown)
+
+
+@app.command(epilog="Example: [bold]pairloom bench --rows 3000[/bold]")
+def bench(
+    rows: Annotated[int, typer.Option(min=1, help="Rows of the stream.")] = 50_000,
+    columns: Annotated[int, typer.Option(min=1, help="Columns of the stream.")] = 22,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Measure how fast this machine learns, from arrays and from a CSV, and how fast it scores."""
+    with manners(debug):
+        from pairloom.cli.bench import bench as measure
+
+        measure(rows, columns, as_json)
 
 
 @app.command(epilog="Example: [bold]pairloom reproduce table --quick --datasets diabetes --out quick[/bold]")

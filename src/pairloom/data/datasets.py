@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
-from scipy.sparse import vstack
-from sklearn.datasets import load_svmlight_file
 
 from pairloom.base.checks import check_choice
 from pairloom.base.typing import Array
@@ -98,6 +96,8 @@ def load_dataset(name: str, *, data_home: str | os.PathLike[str] | None = None, 
 
 def load(source: Source, places: Places, *, may_download: bool = True) -> Dataset:
     """Read and check all files of a source, which need not be in the catalogue."""
+    from scipy.sparse import vstack  # here: readers of other files need not wait for it
+
     paths = obtain(source, places, may_download=may_download)
     read = [_read(path, source) for path in paths]
     X = vstack([X for X, _ in read], format="csr")
@@ -155,6 +155,8 @@ def _absent(source: Source, part: Part, places: Places, why: str) -> str:
 
 def _read(path: Path, source: Source) -> tuple[Any, Array]:
     """Features of one file as CSR, and its labels as -1 and +1."""
+    from sklearn.datasets import load_svmlight_file  # here: it takes longer to import than most files to read
+
     with _open(path) as lines:
         try:
             X, labels = load_svmlight_file(lines, zero_based=False)

@@ -1,0 +1,232 @@
+"""`pairloom fit`: rows of files and pipes in, a model out."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import typer
+
+from pairloom.cli.bad_rows import BadRow, BadRows, in_halves
+from pairloom.cli.checkpoints import Run
+from pairloom.cli.intake import Intake
+from pairloom.cli.labels import LabelReader
+from pairloom.cli.parameters import estimator
+from pairloom.cli.saying import Progress, finite, result
+from pairloom.cli.signals import Stop
+from pairloom.data.readers import InputError, Piece, files_in, readers
+from pairloom.persist import save
+
+WINDOW = "of the newest 4,096 rows, each scored before it was learned"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of the command."""
+
+    files: Sequence[str]
+    model: Path
+    system: str
+    settings: Sequence[str]
+    label: str | None
+    positive: str | None
+    weight: str | None
+    drop: Sequence[str]
+    format: str
+    width: int | None
+    chunk: int
+    checkpoint: Path | None
+    every: int
+    resume: bool
+    half_life: float | None
+    log: Path | None
+    skip: bool
+    quarantine: Path | None
+    json: bool
+    quiet: bool
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """What decides which model comes out, besides the rows."""
+        names = ("system", "settings", "label", "positive", "weight", "drop", "width", "chunk", "half_life", "skip")
+        return {name: list(v) if isinstance(v := asdict(self)[name], (list, tuple)) else v for name in names}
+
+
+class Fit:
+    """A run: a model, its place in the stream, and a digest of the rows before it."""
+
+    def __init__(self, asked: Asked, gate: Stop) -> None:
+        self.asked, self.gate, self.progress = asked, gate, Progress(asked.quiet)
+        more: dict[str, Any] = {} if asked.positive is None else {"pos_label": LabelReader(asked.positive).positive}
+        if asked.half_life is not None:
+            more["half_life"] = int(asked.half_life) if asked.half_life.is_integer() else asked.half_life
+        self.model = estimator(asked.system, asked.settings, **more)
+        self.bad = BadRows(asked.skip, asked.quarantine, asked.quiet, resume=asked.resume)
+        self.labels = LabelReader(asked.positive)
+        self.position, self.start, self.began = 0, 0, monotonic()
+        self.expected: str | None = None
+        self.digest = hashlib.blake2b(digest_size=16)
+        self.run = None if asked.checkpoint is None else Run(asked.checkpoint, asked.every, asked.fixed, asked.resume)
+        self.log = None if asked.log is None else asked.log.open("a" if asked.resume else "w")
+        if self.run is not None:
+            self._go_on(self.run)
+        self.intake = Intake(self.model, label=asked.label, weight=asked.weight, drop=asked.drop, strict=True)
+
+    def _go_on(self, run: Run) -> None:
+        """From the newest checkpoint, if there is one."""
+        found = run.newest()
+        if found is None:
+            self.bad.restart(0, 0)
+            return
+        self.model, self.start, told = found
+        self.expected = told["digest"]
+        self.bad.restart(told["bad"], told["quarantined"])
+        self.labels = LabelReader(self.asked.positive, told["labels"])
+        self.progress.note(f"Going on after row {self.start:,}.")
+
+    def learn(self) -> None:
+        """All rows, until the end, a malformed one, or a signal."""
+        asked = self.asked
+        try:
+            for reader in readers(
+                asked.files, asked.format, most=asked.chunk, gate=self.gate, width=asked.width or self.intake.width
+            ):
+                self.intake.open(reader)
+                for piece in reader.pieces():
+                    self._learn(piece)
+                    if self.gate.closed:
+                        return
+        finally:
+            self.progress.clear()
+        if self.position < self.start and not self.gate.closed:
+            raise ValueError(f"the input ends at row {self.position:,}, before the checkpoint, row {self.start:,}")
+
+    def _learn(self, piece: Piece) -> None:
+        """A piece; what lies before the checkpoint is only looked at."""
+        low = min(max(0, self.start - self.position), len(piece))
+        self._advance(piece, 0, low)
+        if low == len(piece):
+            return
+        before = self.position
+        self.intake.begin(piece)
+        if self.labels.unsure:
+            self._look_at_labels(piece)
+        try:
+            in_halves(low, len(piece), lambda a, b: self._attempt(piece, a, b), lambda i, e: self.bad.tell(piece, i, e))
+        except BadRow as bad:
+            self._advance(piece, low, bad.row)
+            raise
+        self._advance(piece, low, len(piece))
+        if self.run is not None and self.run.due(before, self.position):
+            self.checkpoint()
+        self._tell()
+
+    def _look_at_labels(self, piece: Piece) -> None:
+        found: list[Any] = []
+
+        def look(low: int, high: int) -> None:
+            found.append(self.intake.take(piece, low, high).labels)
+
+        in_halves(0, len(piece), look, lambda row, error: None)
+        self.labels.look(found)
+
+    def _attempt(self, piece: Piece, low: int, high: int) -> None:
+        taken = self.intake.take(piece, low, high)
+        y = self.labels.read(taken.labels)
+        classes = None if self.started else self.labels.classes
+        self.model.partial_fit(taken.X, y, classes=classes, sample_weight=taken.weight)
+
+    def _advance(self, piece: Piece, low: int, high: int) -> None:
+        """Rows that are behind; at the checkpoint they must be those that were behind it."""
+        if low < high:
+            if self.run is not None:
+                piece.records.feed(self.digest, low, high)
+            self.position += high - low
+            if self.position == self.start and self.expected not in (None, self.digest.hexdigest()):
+                raise ValueError(
+                    f"{piece.name}: the first {self.start:,} rows are not those that the checkpoint has learned: "
+                    "--resume needs the same rows from the start, or take another folder"
+                )
+
+    def checkpoint(self) -> None:
+        """Save the run, if it has a folder, unless it has been there."""
+        if self.run is not None and self.position > self.start:
+            told = {"digest": self.digest.hexdigest(), "bad": self.bad.count, "quarantined": self.bad.size}
+            self.run.save(self.model, self.position, {**told, "labels": self.labels.kind})
+
+    def finish(self) -> None:
+        """Save the model and the run."""
+        self.checkpoint()
+        if self.started:
+            save(self.model, self.asked.model)
+        if self.log is not None:
+            self.log.close()
+
+    @property
+    def started(self) -> bool:
+        """Whether the model has seen a row."""
+        return hasattr(self.model, "stream_")
+
+    @property
+    def speed(self) -> float:
+        """Rows per second, of this process."""
+        return max(0, self.position - self.start) / max(monotonic() - self.began, 1e-9)
+
+    def _tell(self) -> None:
+        if self.log is None and not self.progress.due:
+            return
+        if not self.started:
+            return
+        auc = self.model.auc_
+        if self.log is not None:
+            line = {"row": self.position, "auc": auc.value, "low": auc.low, "high": auc.high, "bad": self.bad.count}
+            json.dump(finite({**line, "bytes": self.model.nbytes_, "rows_per_second": round(self.speed)}), self.log)
+            self.log.write("\n")
+            self.log.flush()
+        if self.progress.due:
+            self.progress.say(f"{self.position:,} rows  AUC {auc}  {self.speed:,.0f} rows/s")
+
+    def report(self) -> None:
+        """The result."""
+        auc, size = self.model.auc_, self.asked.model.stat().st_size
+        classes = [one.item() for one in self.model.classes_]
+        values = {
+            "rows": self.position, "learned": self.model.n_seen_, "bad": self.bad.count, "classes": classes,
+            "auc": {"value": auc.value, "low": auc.low, "high": auc.high}, "rows_per_second": round(self.speed),
+            "model": str(self.asked.model), "bytes": size, "stopped": self.gate.code,
+        }  # fmt: skip
+        skipped = f", {self.bad.count:,} skipped" if self.bad.count else ""
+        lines = [
+            ("rows", f"{self.position:,}{skipped}; {self.speed:,.0f} per second"),
+            ("AUC", f"{auc} {WINDOW}"),
+            ("model", f"{self.asked.model}, {size / 1e6:.3g} MB"),
+        ]
+        result(lines, values, self.asked.json)
+
+
+def run(asked: Asked) -> None:
+    """Learn, save, and say what came of it."""
+    files_in(asked.files)
+    with Stop() as gate:
+        fit = Fit(asked, gate)
+        try:
+            fit.learn()
+        except InputError as error:
+            fit.finish()
+            kept = f"\nThe {fit.position:,} rows before it are in {asked.model}." if fit.started else ""
+            raise InputError(f"{error}{kept}") from error
+        if not fit.started:
+            if gate.code is None:
+                raise InputError(f"{', '.join(asked.files)}: there are no rows to learn from")
+            raise typer.Exit(gate.code)
+        fit.finish()
+    if len(fit.model.classes_) < 2:
+        fit.progress.note(f"pairloom: warning: all labels are {fit.model.classes_[0]}: there is nothing to rank yet")
+    fit.report()
+    if gate.code is not None:
+        also = f" and a checkpoint in {asked.checkpoint}" if asked.checkpoint else ""
+        fit.progress.note(f"Stopped after row {max(fit.position, fit.start):,}: the model is in {asked.model}{also}.")
+        raise typer.Exit(gate.code)

@@ -1,0 +1,157 @@
+"""Rows of files as a model takes them: which columns are what, and of which kind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairloom.base.typing import Array
+from pairloom.columns.kinds import columns_of
+from pairloom.data.readers import InputError, Kinds, Piece
+
+LABELS = ("label", "target", "class", "y")
+"""Names of a column that is taken for the label, unless one is named."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Rows: what the model sees, the labels as the file has them, weights, and columns to be handed through."""
+
+    X: Any
+    labels: Any
+    weight: Array | None
+    kept: Any
+
+
+class Intake:
+    """Takes rows out of pieces for a model.
+
+    Parameters
+    ----------
+    model : an estimator, which may not have seen any rows.
+    label, weight, keep : columns besides those of the model; ``label`` None: by its name.
+    drop : columns that are not learned.
+    labelled : whether there must be a label.
+    strict : whether a file may have no columns that nobody asked for.
+    """
+
+    def __init__(
+        self, model: Any, *, label: str | None = None, weight: str | None = None, keep: Sequence[str] = (),
+        drop: Sequence[str] = (), labelled: bool = True, strict: bool = False,
+    ) -> None:  # fmt: skip
+        self.model, self.label, self.weight, self.keep, self.drop = model, label, weight, list(keep), list(drop)
+        self.labelled, self.strict = labelled, strict
+        self.features: list[str] | None = self._known
+        self.width: int | None = getattr(model, "n_features_in_", None)
+        self.kinds: Kinds = {}
+
+    @property
+    def _known(self) -> list[str] | None:
+        names = getattr(self.model, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def open(self, reader: Any) -> None:
+        """Begin a file: find its columns, or say what does not fit."""
+        if reader.names is None:
+            self._open_unnamed(reader)
+        elif reader.names:
+            self._open_named(reader.name, reader.names)
+
+    def _open_unnamed(self, reader: Any) -> None:
+        asked = [self.label, self.weight, *self.keep, *self.drop]
+        if self.features is not None:
+            raise InputError(
+                f"{reader.name}: LIBSVM has no names of columns, and the model has: {self.features[:5]} ..."
+            )
+        if any(asked):
+            raise InputError(
+                f"{reader.name}: LIBSVM has no column {next(filter(None, asked))!r}: its columns have no names"
+            )
+        if self.width is not None and reader.width > self.width:
+            raise InputError(f"{reader.name}: found {reader.width} columns, and the model has {self.width}")
+        self.width = self.width or reader.width
+
+    def _open_named(self, name: str, names: list[str]) -> None:
+        if self.features is None and self.width is not None:
+            raise InputError(
+                f"{name}: the columns have names, and the model learned {self.width} columns without: LIBSVM"
+            )
+        if self.labelled and self.label is None:
+            learned = set(self.features or ())
+            others = [one for one in names if one not in learned]
+            found = [one for one in LABELS if one in others]
+            if not found:
+                raise InputError(
+                    f"{name}: which column is the label? Say --label; there are {shortened(others or names)}"
+                )
+            self.label = found[0]
+        for option, asked in (
+            ("label", [self.label]),
+            ("weight", [self.weight]),
+            ("keep", self.keep),
+            ("drop", self.drop),
+        ):
+            absent = [one for one in asked if one is not None and one not in names]
+            if absent:
+                raise InputError(f"{name}: there is no column {absent[0]!r} (--{option}); there are {shortened(names)}")
+        besides = {self.label, self.weight, *self.drop}
+        others = [one for one in names if one not in besides]
+        if self.features is None:
+            if not others:
+                raise InputError(f"{name}: there is no column to learn from")
+            self.features = others
+        here, learned = set(names), set(self.features)
+        missing = [one for one in self.features if one not in here]
+        strange = [one for one in others if one not in learned] if self.strict else []
+        if missing or strange:
+            told = [
+                f"{what} {shortened(which)}" for what, which in (("missing", missing), ("unknown", strange)) if which
+            ]
+            raise InputError(f"{name}: the columns do not match the model's: {', '.join(told)}")
+
+    def begin(self, piece: Piece) -> None:
+        """Begin a piece: the kinds that the model knows, or that are pinned; of the rest, as the piece says."""
+        if self.features is None:
+            return
+        report = getattr(self.model, "columns_", None) if hasattr(self.model, "stream_") else None
+        kinds: Kinds = {} if report is None else {k: v for k, v in report.kinds.items() if v != "open"}
+        kinds = {**dict(columns_of(self.model.columns).kinds), **kinds}
+        kinds = {name: "category" if kind == "drop" else kind for name, kind in kinds.items()}
+        unknown = [name for name in self.features if name not in kinds]
+        told = piece.infer(unknown) if unknown else {}
+        self.kinds = {name: kinds.get(name, told.get(name)) for name in self.features}
+
+    def take(self, piece: Piece, low: int, high: int) -> Taken:
+        """Rows from ``low`` to before ``high``; ValueError if one is malformed."""
+        if self.features is None:
+            assert self.width is not None
+            X, y = piece.rows(low, high, self.width)
+            return Taken(X, y, None, None)
+        besides: Kinds = {name: "category" for name in [self.label, *self.keep] if name is not None}
+        if self.weight is not None:
+            besides[self.weight] = "number"
+        table = piece.table(low, high, {**besides, **self.kinds})
+        weight = None if self.weight is None else _numbers(self.weight, table.column(self.weight))
+        label = None if self.label is None else table.column(self.label)
+        return Taken(table.select(self.features), label, weight, table.select(self.keep))
+
+
+def shortened(names: Sequence[str]) -> str:
+    """Names, the first ones if there are many.
+
+    >>> shortened("abc"), shortened("abcdefghijklmno")
+    ("'a', 'b', 'c'", "'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h' and 7 more")
+    """
+    shown = ", ".join(map(repr, names[:8]))
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+
+
+def _numbers(name: str, column: Any) -> Array:
+    try:
+        made = np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=float)
+    except Exception as error:
+        raise ValueError(f"the weight {name!r} is no number: {str(error).splitlines()[0]}") from None
+    if np.isnan(made).any():
+        raise ValueError(f"the weight {name!r} is missing")
+    return made

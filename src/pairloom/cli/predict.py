@@ -1,0 +1,117 @@
+"""`pairloom predict`: rows in, scores out, in the same order."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from scipy.special import expit
+
+from pairloom.base.typing import Array
+from pairloom.cli.bad_rows import BadRows, in_halves
+from pairloom.cli.intake import Intake, Taken
+from pairloom.cli.saying import Progress
+from pairloom.data.readers import InputError, Piece, readers
+
+
+def classifier(path: Path) -> Any:
+    """The model of a file, which must be a classifier that has learned."""
+    from pairloom.estimators.classifier import PairwiseClassifier
+    from pairloom.persist import load
+
+    try:
+        model = load(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    if not isinstance(model, PairwiseClassifier) or not hasattr(model, "stream_"):
+        raise ValueError(f"{path}: a {type(model).__name__} that has learned nothing, or no classifier, scores no rows")
+    return model
+
+
+def scored(
+    model: Any, intake: Intake, files: Sequence[str], format_: str, chunk: int, bad: BadRows, progress: Progress,
+    check: Callable[[Taken], Any] = lambda taken: None,
+) -> Iterator[tuple[Taken, Array]]:  # fmt: skip
+    """All rows of files that can be taken, a few at a time, with their scores; ``check`` may raise ValueError, too."""
+    count = 0
+    for reader in readers(files, format_, most=chunk, width=intake.width):
+        intake.open(reader)
+        for piece in reader.pieces():
+            intake.begin(piece)
+            yield from _piece(model, intake, piece, bad, check)
+            count += len(piece)
+            if progress.due:
+                progress.say(f"{count:,} rows")
+    progress.clear()
+    if not count:
+        raise InputError(f"{', '.join(files)}: there are no rows")
+
+
+def _piece(
+    model: Any, intake: Intake, piece: Piece, bad: BadRows, check: Callable[[Taken], Any]
+) -> Iterator[tuple[Taken, Array]]:
+    found: list[tuple[Taken, Array]] = []
+
+    def attempt(low: int, high: int) -> None:
+        taken = intake.take(piece, low, high)
+        check(taken)
+        found.append((taken, model.score_many(taken.X)))
+
+    try:
+        in_halves(0, len(piece), attempt, lambda row, error: bad.tell(piece, row, error))
+    except InputError:
+        yield from found
+        raise
+    yield from found
+
+
+def run(
+    path: Path, files: Sequence[str], out: Path | None, *, proba: bool, alert_rate: float | None, keep: Sequence[str],
+    format_: str, chunk: int, skip: bool, quarantine: Path | None, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Write the kept columns, the score or probability, and whether it is an alert, for each row."""
+    model = classifier(path)
+    border = None if alert_rate is None else model.threshold(alert_rate=alert_rate)
+    name = "probability" if proba else "score"
+    names = [*keep, name, *(["alert"] if border is not None else [])]
+    bad, progress = BadRows(skip, quarantine, quiet), Progress(quiet)
+    intake = Intake(model, keep=keep, labelled=False)
+    with written(out) as to:
+        write = _json_lines(names, to) if as_json else _csv(names, to)
+        for taken, scores in scored(model, intake, files, format_, chunk, bad, progress):
+            shown = expit(scores) if proba else scores
+            columns = [] if taken.kept is None else [column.to_pylist() for column in taken.kept.columns]
+            columns.append(shown.tolist())
+            if border is not None:
+                columns.append((scores >= border).astype(int).tolist())
+            write(zip(*columns, strict=True))
+    if border is not None:
+        progress.note(f"alerts where the score is at least {border}")
+    if bad.count:
+        progress.note(f"{bad.count:,} malformed rows were skipped")
+
+
+@contextmanager
+def written(out: Path | None) -> Iterator[TextIO]:
+    """Where results go: a file, or stdout."""
+    if out is None:
+        yield sys.stdout
+    else:
+        with out.open("w", newline="", encoding="utf-8") as to:
+            yield to
+
+
+def _csv(names: Sequence[str], to: TextIO) -> Any:
+    writer = csv.writer(to, lineterminator="\n")
+    writer.writerow(names)
+    return writer.writerows
+
+
+def _json_lines(names: Sequence[str], to: TextIO) -> Any:
+    def write(rows: Any) -> None:
+        to.writelines(json.dumps(dict(zip(names, row, strict=True)), default=str) + "\n" for row in rows)
+
+    return write

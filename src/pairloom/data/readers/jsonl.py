@@ -1,0 +1,114 @@
+"""JSON lines: an object on each line. Parsed by Python's own parser, whose errors say where they are."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pairloom.base.extras import needed
+from pairloom.data.readers.kinds import Kinds, as_dates, kind_of_text
+from pairloom.data.readers.opening import Gate
+from pairloom.data.readers.records import Cutter, Records, line_ends
+
+
+class JsonReader:
+    """A file of JSON lines. The columns are the keys of its first piece; a key that a line leaves out is missing."""
+
+    def __init__(self, name: str, stream: Any, gate: Gate, most: int) -> None:
+        needed("pyarrow", "io", "Reading JSON lines")
+        self.name, self.most = name, most
+        self.cutter = Cutter(name, stream, line_ends, gate)
+        self.first = self.cutter.piece(most)
+        self.names = [] if self.first is None else list(dict.fromkeys(k for row in readable(self.first) for k in row))
+
+    def pieces(self) -> Iterator["JsonPiece"]:
+        """The rows, piece by piece."""
+        records = self.first
+        while records is not None:
+            yield JsonPiece(self.name, records, self.names)
+            records = self.cutter.piece(self.most)
+
+
+def readable(records: Records) -> Iterator[dict[str, Any]]:
+    """The lines that are objects."""
+    for i in range(len(records)):
+        try:
+            yield parsed(records.record(i))
+        except ValueError:
+            continue
+
+
+def parsed(line: bytes) -> dict[str, Any]:
+    """The object on a line; ValueError if there is none."""
+    try:
+        made = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no JSON: {error.msg}, at letter {error.pos + 1}") from None
+    except UnicodeDecodeError:
+        raise ValueError("the text is not UTF-8") from None
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    if not isinstance(made, dict):
+        raise ValueError(f"expected an object, {{...}}, got {str(made)[:40]}")
+    return made
+
+
+@dataclass(frozen=True)
+class JsonPiece:
+    """So many lines."""
+
+    name: str
+    records: Records
+    names: list[str]
+    header: ClassVar[bytes] = b""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def infer(self, names: list[str]) -> Kinds:
+        """The kinds of columns by all lines of this piece that can be read: what most values are."""
+        rows = list(readable(self.records))
+        return {name: _kind([row.get(name) for row in rows]) for name in names}
+
+    def table(self, low: int, high: int, kinds: Kinds) -> Any:
+        """Lines from ``low`` to before ``high`` as a table of these columns; ValueError if one cannot be read."""
+        pyarrow = needed("pyarrow", "io", "Reading JSON lines")
+        rows = [parsed(self.records.record(i)) for i in range(low, high)]
+        known = set(self.names) | kinds.keys()
+        strange = next((key for row in rows for key in row if key not in known), None)
+        if strange is not None:
+            raise ValueError(f"the key {strange!r} is new: it was on none of the first lines")
+        made = {}
+        for name, kind in kinds.items():
+            made[name] = _column(pyarrow, name, [row.get(name) for row in rows], kind)
+        return pyarrow.table(made)
+
+
+def _kind(values: list[Any]) -> str | None:
+    there = [value for value in values if value is not None and value != "" and not isinstance(value, (dict, list))]
+    if not there:
+        return None
+    if not any(isinstance(value, str) for value in there):
+        return "number"
+    pyarrow = needed("pyarrow", "io", "Reading JSON lines")
+    return kind_of_text(pyarrow.array(map(_text, there), pyarrow.string()))
+
+
+def _column(pyarrow: Any, name: str, values: list[Any], kind: str | None) -> Any:
+    nested = next((value for value in values if isinstance(value, (dict, list))), None)
+    if nested is not None:
+        raise ValueError(f"{name!r} holds {json.dumps(nested)[:40]}, which is neither a number nor text: --drop {name}")
+    if kind in ("number", None) and not any(isinstance(value, str) for value in values):
+        try:
+            return pyarrow.array([None if value is None else float(value) for value in values], pyarrow.float64())
+        except OverflowError:
+            raise ValueError(f"{name!r} holds a number beyond all doubles") from None
+    text = pyarrow.array([None if value is None else _text(value) for value in values], pyarrow.string())
+    return as_dates(text) if kind == "date" else text
+
+
+def _text(value: Any) -> str:
+    """A value as text: true is "true", 3.0 is "3"."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,98 @@
+"""LIBSVM: a label, then `column:value` of what is not 0, line by line."""
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pairloom.base.typing import Array
+from pairloom.data.readers.kinds import Kinds
+from pairloom.data.readers.opening import BROKEN, Gate, InputError, is_regular, opened
+from pairloom.data.readers.records import Cutter, Records, line_ends
+
+DENSE = 1024
+"""Columns up to which rows are arrays; beyond, CSR."""
+
+
+class LibsvmReader:
+    """A LIBSVM file: columns have numbers, from 1 on, and no names.
+
+    ``width``: how many there are. None: the highest of a file, which is looked through before; of a pipe, the highest
+    of the first piece.
+    """
+
+    names: list[str] | None = None
+
+    def __init__(self, name: str, path: str, stream: Any, gate: Gate, most: int, width: int | None) -> None:
+        self.name, self.most = name, most
+        self.cutter = Cutter(name, stream, line_ends, gate, comment=b"#")
+        self.first = self.cutter.piece(most)
+        if width is None and self.first is not None:
+            width = widest_in(path) if is_regular(path) else widest(self.first)
+        self.width = width or 1
+
+    def pieces(self) -> Iterator["LibsvmPiece"]:
+        """The rows, piece by piece."""
+        records = self.first
+        while records is not None:
+            yield LibsvmPiece(self.name, records, self.width)
+            records = self.cutter.piece(self.most)
+
+
+def highest(line: bytes) -> int:
+    """The highest column of a line: the last one, since they rise; 1 if it has none.
+
+    >>> highest(b"-1 3:0.5 17:2 # a comment")
+    17
+    """
+    column, colon, _ = line.partition(b"#")[0].rstrip().rpartition(b" ")[2].partition(b":")
+    return int(column) if colon and column.isdigit() else 1
+
+
+def widest(records: Records) -> int:
+    """The highest column of some rows."""
+    return max(highest(records.record(i)) for i in range(len(records)))
+
+
+def widest_in(path: str) -> int:
+    """The highest column of a file."""
+    try:
+        with opened(path, Gate()) as stream:
+            return max(map(widest, Cutter(path, stream, line_ends, Gate(), b"#").pieces(10_000)), default=1)
+    except (InputError, *BROKEN):  # whoever reads it will say so, where it is
+        return 1
+
+
+@dataclass(frozen=True)
+class LibsvmPiece:
+    """So many rows."""
+
+    name: str
+    records: Records
+    width: int
+    header: ClassVar[bytes] = b""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def infer(self, names: list[str]) -> Kinds:
+        """Nothing: all columns are numbers."""
+        return {}
+
+    def rows(self, low: int, high: int, width: int) -> tuple[Any, Array]:
+        """Rows from ``low`` to before ``high``, an array or CSR, and their labels; ValueError if one cannot be read."""
+        from sklearn.datasets import load_svmlight_file
+
+        lines = self.records.span(low, high)
+        try:
+            X, y = load_svmlight_file(io.BytesIO(lines), n_features=width, zero_based=False)
+        except (ValueError, OverflowError) as error:
+            beyond = highest(lines)
+            if high - low == 1 and beyond > width:
+                raise ValueError(
+                    f"column {beyond} is beyond the {width} that the model has; at the start, --width says how many"
+                ) from None
+            raise ValueError(f"no LIBSVM row: {error}") from None
+        if len(y) != high - low:
+            raise ValueError("no LIBSVM row")
+        return (X.toarray() if width <= DENSE else X), y

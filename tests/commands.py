@@ -1,0 +1,81 @@
+"""The command in processes of its own: new ones, or forks of one that has imported everything, which takes long."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
+
+NURSERY = """
+import json, os, sys, warnings
+import pyarrow, pyarrow.csv, pyarrow.json, pyarrow.parquet, rich.console, typer.rich_utils
+import pairloom, pairloom.persist, pairloom.systems, sklearn.datasets
+from pairloom.cli import app, commands
+
+rows = pyarrow.table({"a": [1.0, 2.0, 3.0], "b": ["x", None, "y"]})
+for X in (rows, [[1.0], [2.0], [3.0]]):  # which loads the machine code
+    pairloom.systems.FPOGD(n_components=4).fit(X, [0, 1, 1]).score_many(X)
+
+warnings.filterwarnings("ignore", message=".*multi-threaded")
+for line in sys.stdin:
+    task = json.loads(line)
+    if (child := os.fork()) == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+for number, name in enumerate(["stdin", "stdout", "stderr"]):
+    how = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    os.dup2(os.open(task[name], how), number)
+sys.stdin = open(0, closefd=False)
+os.chdir(task["cwd"])
+os.environ.clear()
+os.environ.update(task["env"])
+sys.argv = ["pairloom", *task["args"]]
+try:
+    app()
+except SystemExit as end:  # at once: to tear all of this down takes longer than most commands
+    sys.stdout.flush()
+    print(end.code, file=sys.stderr, end="") if isinstance(end.code, str) else None
+    sys.stderr.flush()
+    os._exit(end.code if isinstance(end.code, int) else end.code is not None)
+"""
+
+
+def environment() -> dict[str, str]:
+    """A wide, plain terminal: nothing is wrapped, nothing is coloured."""
+    env = {**os.environ, "COLUMNS": "150", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+    env.pop("FORCE_COLOR", None)
+    return env
+
+
+class Nursery:
+    """Runs commands one after the other, each in a fork."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
+        self.process = subprocess.Popen([sys.executable, "-W", "error", "-c", NURSERY], env=environment(), **pipes)
+
+    def __call__(self, *args: object, stdin: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        names = {name: self.folder / name for name in ("stdin", "stdout", "stderr")}
+        names["stdin"].write_bytes(stdin)
+        task = {"args": list(map(str, args)), "cwd": str(cwd or self.folder), "env": environment()}
+        task |= {name: str(path) for name, path in names.items()}
+        print(json.dumps(task), file=self.process.stdin, flush=True)
+        code = int(self.process.stdout.readline())
+        said = (names[name].read_text("utf-8") for name in ("stdout", "stderr"))
+        return subprocess.CompletedProcess(args, code, *said)
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+def start(*args: object, cwd: Path, **pipes: object) -> subprocess.Popen[bytes]:
+    """A new process."""
+    return subprocess.Popen([COMMAND, *map(str, args)], cwd=cwd, env=environment(), **pipes)
