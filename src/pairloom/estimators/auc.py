@@ -74,6 +74,7 @@ class AUCClassifier(PairwiseClassifier):
     ----------
     race_ : the standings over the whole stream: a dict of the columns row, name, auc (in the newer windows), share.
     mixture_ : the names of the candidates that make the predictions now, those with most to say first.
+    changes_ : the rows after which the stream was found to have changed.
     stream_ : the :class:`~pairloom.Stream` under this face; its ``model`` is a :class:`~pairloom.race.Race`.
     n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see
         :class:`~pairloom.estimators.classifier.PairwiseClassifier`; the loss is the share of pairs in the
