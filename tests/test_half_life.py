@@ -171,18 +171,18 @@ def test_every_form_in_any_cuts_from_a_file_and_in_bounded_memory(form, kind, tm
 
 @pytest.mark.parametrize("k", range(len(FADING_FORMS)), ids=FADING_FORMS)
 def test_compiled_code_and_csr_rows_forget_as_the_specification_does(k):
-    form, weight = FADING_FORMS[k], np.random.default_rng(0).choice([0.5, 1.0, 2.0], 160)
-    for n_classes in (2, 3):
-        X, y = make_stream(STREAMS[(k + n_classes) % 4], 160, 4)
-        X[np.abs(X) < 0.3] = 0.0
-        y = y if n_classes == 2 else np.digitize(X[:, 0], [-0.5, 0.5])
-        fast, slow, thin = (
-            fixed(form, dtype="float64", half_life=30, engine=engine).fit(rows, y, weight)
-            for engine, rows in (("auto", X), ("reference", X), ("auto", csr_array(X)))
-        )
-        recent = [model.stream_.state.observed["recent"].scores for model in (slow, fast, thin)]
-        for ours in recent[1:]:
-            np.testing.assert_allclose(ours, recent[0], atol=1e-8 * np.abs(recent[0]).max())
+    """Two classes or three, in turn; the agreement of all options of a learner is tested where it is without fading."""
+    form, weight = FADING_FORMS[k], np.random.default_rng(0).choice([0.5, 1.0, 2.0], 120)
+    X, y = make_stream(STREAMS[k % 4], 120, 4)
+    X[np.abs(X) < 0.3] = 0.0
+    y = y if k % 2 else np.digitize(X[:, 0], [-0.5, 0.5])
+    slow, fast, thin = (
+        fixed(form, dtype="float64", half_life=30, engine=engine).fit(rows, y, weight)
+        for engine, rows in (("reference", X), ("auto", X), ("auto", csr_array(X)))
+    )
+    truth, *recent = (model.stream_.state.observed["recent"].scores for model in (slow, fast, thin))
+    for ours in recent:
+        np.testing.assert_allclose(ours, truth, atol=1e-8 * np.abs(truth).max())
 
 
 def test_nothing_is_in_a_state_that_does_not_fade():
@@ -217,22 +217,22 @@ def test_strata_that_nothing_joins_make_room_where_the_rows_are_now(allocation):
     assert (Stream(one).partial_fit(X, y).learned.memory.centers < 900).sum() > 6
 
 
-@pytest.mark.parametrize("half_life", [200, 4])
+@pytest.mark.parametrize("half_life", [100, 4])
 def test_a_sample_of_rows_that_fade_is_by_what_they_count(half_life):
     """Half of all that counts is younger than a half-life, be that longer than the sample or shorter."""
     rng, young = np.random.default_rng(0), []
     for memory in (Reservoir(16, by="joint"), RSx(16)):
-        for _ in range(20):
+        for _ in range(15):
             state = memory.start(1, 1, 0, np.dtype(float), None)
-            for t in range(1, 801):
+            for t in range(1, 401):
                 z = np.array([float(t)])
                 memory.observe(state, Example(z, z, 0.0, 1.0, 0, rng.random(memory.draws)))
                 if t % 4 == 0:
                     memory.forget(state, 2.0 ** (-4 / half_life))
             assert state.slots.mass.max() <= 16  # a fresh row weighs what it weighs, however long the stream
             mass = state.slots.mass / state.slots.mass.sum()
-            young.append(mass[state.slots.points[:, 0] > 800 - half_life].sum())
-    assert np.mean(young) == pytest.approx(0.5, abs=0.06)
+            young.append(mass[state.slots.points[:, 0] > 400 - half_life].sum())
+    assert np.mean(young) == pytest.approx(0.5 / (1 - 2.0 ** (-400 / half_life)), abs=0.06)
 
 
 def test_a_grid_forgets_as_its_models_do_alone_and_lets_them_go_on():
@@ -250,18 +250,15 @@ def test_a_grid_forgets_as_its_models_do_alone_and_lets_them_go_on():
     assert picked.learned.since == alone.learned.since
 
 
-@pytest.mark.parametrize(
-    "form", ["AllPairs", "ExactAUC", "FPOGD", "KOIL-RS", "OAMgra", "OLP", "OPAUCr", "SOLAM", "SPAM-L2"]
-)
+@pytest.mark.parametrize("form", ["ExactAUC", "FPOGD", "KOIL-RS", "OAMgra", "OLP", "OPAUCr", "SOLAM", "SPAM-L2"])
 def test_never_nan_however_much_is_forgotten(form):
-    X, y = make_stream("random", 1200, 3)
-    y[300:1100] = -1.0  # for 800 half-lives there is one class
-    model = fixed(form, half_life=1).fit(X, y)
+    X, y = make_stream("random", 500, 3)
+    y[100:400] = -1.0  # one class alone, for 1,200 half-lives
+    model = fixed(form, half_life=0.25).fit(X, y)
     assert all(np.isfinite(values).all() for values in outputs(model, X))
-    rows = np.column_stack([X, np.where(np.arange(1200) < 600, 0.0, 1e12)])
-    assert all(
-        np.isfinite(v).all() for v in outputs(fixed(form, half_life=(3, 1e-9)).fit(rows / [1, 1, 1, 1e12], y), rows)
-    )
+    rows = np.column_stack([X, np.arange(500) >= 300])  # and a long night
+    model = fixed(form, half_life=(3, 1e-9)).fit(rows, y)
+    assert all(np.isfinite(values).all() for values in outputs(model, rows))
 
 
 WHOLE = pd.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], "when": pd.date_range("2026-01-01", periods=4)})
