@@ -41,6 +41,13 @@ class FirstRows(Expansion):
     def check_room(self, state, n):
         pass
 
+    @property
+    def forgets(self):
+        return False
+
+    def forget(self, state, keep):
+        state.forget(keep)
+
     def start(self, gamma, dim):
         return Sums(gamma, np.zeros((40, dim), self.dtype), np.zeros((len(self.pairs.targets), 40)), np.zeros(1, int))
 
