@@ -34,7 +34,7 @@ def fits(hits, expected):
 
 @pytest.mark.parametrize("by", ["class", "joint"])
 def test_a_reservoir_keeps_every_row_with_probability_size_over_n(by):
-    runs, T, size = 6000, 15, 4
+    runs, T, size = 2000, 15, 4
     y = (np.arange(T) % 3 == 0).astype(float)
     hits = np.zeros(T)
     for seed in range(runs):
@@ -49,7 +49,7 @@ def test_a_reservoir_keeps_every_row_with_probability_size_over_n(by):
 
 
 def test_every_set_of_rows_is_as_likely_in_a_reservoir():
-    runs, T, size = 8000, 6, 3
+    runs, T, size = 2000, 6, 3
     sets = np.zeros(2**T)
     for seed in range(runs):
         rows, _ = contents(Reservoir(size), np.zeros(T), seed)
@@ -70,12 +70,13 @@ def joint_table(T, size, runs):
     return pairs, single
 
 
+RUNS = 2000
 LENGTHS = pytest.mark.parametrize("T", [4, pytest.param(5, marks=pytest.mark.soak), 8])
 
 
 @LENGTHS
 def test_draws_of_rsx_are_uniform_and_independent(T):
-    runs, size = 6000, 3
+    runs, size = RUNS, 3
     pairs, single = joint_table(T, size, runs)
     assert all(fits(row, runs / T) for row in single)
     assert all(fits(table.ravel(), runs / T**2) for table in pairs)
@@ -87,18 +88,18 @@ def test_without_the_repopulation_draws_of_rsx_are_dependent(T, monkeypatch):
         return np.where(draws < weight / (mass.sum() + weight), len(mass), np.arange(len(mass)))
 
     monkeypatch.setattr(rsx, "repopulate", carry_on)
-    pairs, _ = joint_table(T, 3, 6000)
-    assert not any(fits(table.ravel(), 6000 / T**2) for table in pairs)
+    pairs, _ = joint_table(T, 3, RUNS)
+    assert not any(fits(table.ravel(), RUNS / T**2) for table in pairs)
 
 
 def test_weights_are_multiplicities_in_rsx():
     """Each draw takes row i with probability w_i / W."""
     weight = np.array([3.0, 1.0, 2.0, 0.5, 4.0, 1.5])
     hits = np.zeros(6)
-    for seed in range(5000):
+    for seed in range(2000):
         rows, state = contents(RSx(2), np.zeros(6), seed, weight)
         np.add.at(hits, rows[state.pointer[0]], 1)
-    expected = 10_000 * weight / weight.sum()
+    expected = 4000 * weight / weight.sum()
     assert np.square(hits - expected).dot(1 / expected) < chi2.isf(1e-4, 5)
 
 
@@ -107,12 +108,12 @@ def test_weights_are_multiplicities_in_rsx():
 )
 def test_a_reservoir_estimates_weighted_sums(weight):
     """Horvitz and Thompson: E mass_i = c w_i, c the probability that a row of the start is still there."""
-    weight, mass = np.array(weight), np.zeros((8000, 6))
-    for seed in range(8000):
+    weight, mass = np.array(weight), np.zeros((2500, 6))
+    for seed in range(2500):
         rows, state = contents(Reservoir(3, by="joint"), np.zeros(6), seed, weight)
         mass[seed, rows] = state.slots.mass
     c = np.prod(1 - np.minimum(1, 3 * weight / np.cumsum(weight))[3:] / 3)
-    error = mass.std(axis=0) / np.sqrt(8000)
+    error = mass.std(axis=0) / np.sqrt(2500)
     assert (np.abs(mass.mean(axis=0) - c * weight) < 4.5 * error + 1e-12).all()
 
 
@@ -145,7 +146,7 @@ def estimates(memory, gradients, y, runs):
 @pytest.mark.parametrize("by", ["class", "joint"])
 @pytest.mark.parametrize("kind", [Reservoir, RSx])
 def test_gradients_are_unbiased_with_the_exact_variance(kind, by):
-    runs, size = 5000, 5
+    runs, size = 2000, 5
     gradients, y = pair_gradients()
     population = gradients if by == "joint" else gradients[y == 0]
     N = len(population)
