@@ -74,7 +74,7 @@ def measured(scores: Array, positive: Array, weights: Array) -> dict[str, Any]:
         "partial_auc": {"max_fpr": MAX_FPR, "value": partial_auc(scores, positive, weights, MAX_FPR)},
         "average_precision": average_precision(scores, positive, weights),
         "precision_at": {k: precision_at(scores, positive, weights, k) for k in PLACES if k <= len(scores)},
-        "base_rate": float(weights[positive].sum() / weights.sum()),
+        "base_rate": min(1.0, float(weights[positive].sum() / weights.sum())),
     }
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from pairloom.base.typing import Array
 from pairloom.metrics.auc import mean_auc
 from pairloom.metrics.delong import delong
-from pairloom.metrics.estimate import Estimate
+from pairloom.metrics.estimate import Estimate, enclosing
 
 
 class Area(Estimate):
@@ -23,5 +23,4 @@ def mean_area(scores: Array, labels: Array, weights: Array, targets: Array) -> A
     value = float(mean_auc(scores[:, None, :], labels, weights, targets)[0])
     bounds = [delong(scores[:, k], labels == target, weights) for k, target in enumerate(targets)]
     there = [bound for bound in bounds if not np.isnan(bound[0])]
-    low, high = np.mean(there, axis=0).tolist() if there else (np.nan, np.nan)
-    return Area(value, low, high)
+    return Area(value, *enclosing(value, *np.mean(there, axis=0).tolist())) if there else Area(np.nan, np.nan, np.nan)

@@ -30,14 +30,31 @@ def mass_below(scores: Array, mass: Array) -> Array:
     return found
 
 
+def pairs_in_order(scores: Array, positive: Array, weights: Array) -> tuple[Array, float]:
+    """Weight of the pairs that each column of ``scores`` puts in order, ties counting half; and weight of all pairs.
+
+    Rounding never makes the first larger than the second, and they are equal where all pairs are in order.
+
+    >>> pairs_in_order(np.array([[3.0], [2.0], [2.0], [1.0]]), np.array([True, True, False, False]), np.ones(4))
+    (array([3.5]), 4.0)
+    """
+    own, negative = np.where(positive, weights, 0.0), np.where(positive, 0.0, weights)
+    total = float(own.sum() * negative.sum())
+    found = np.minimum(own @ mass_below(scores, negative), total)
+    found[scores[positive].min(axis=0) > scores[~positive].max(axis=0)] = total
+    return found, total
+
+
 def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:
     """Share of the pairs, by weight, that each column of ``scores`` puts in order; ties count half.
+
+    It is from 0 to 1 whatever the rounding, and 1 where all pairs are in order.
 
     >>> weighted_auc(np.array([[3.0], [2.0], [2.0], [1.0]]), np.array([True, True, False, False]), np.ones(4))
     array([0.875])
     """
-    own, negative = np.where(positive, weights, 0.0), np.where(positive, 0.0, weights)
-    return np.asarray((own @ mass_below(scores, negative)) / (own.sum() * negative.sum()))
+    found, total = pairs_in_order(scores, positive, weights)
+    return np.asarray(found / total)
 
 
 def mean_auc(scores: Array, labels: Array, weights: Array, targets: Array) -> Array:

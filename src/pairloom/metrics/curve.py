@@ -41,7 +41,7 @@ def partial_auc(scores: Array, positive: Array, weights: Array, max_fpr: float) 
         np.append(tpr[:stop], np.interp(max_fpr, fpr[stop - 1 : stop + 1], tpr[stop - 1 : stop + 1])),
     )
     area, chance = float(np.trapezoid(y, x)), 0.5 * max_fpr**2
-    return 0.5 * (1.0 + (area - chance) / (max_fpr - chance))
+    return min(1.0, 0.5 * (1.0 + (area - chance) / (max_fpr - chance)))  # rounding may bring it above 1
 
 
 def average_precision(scores: Array, positive: Array, weights: Array) -> float:
@@ -55,7 +55,8 @@ def average_precision(scores: Array, positive: Array, weights: Array) -> float:
     0.8333333333333333
     """
     own, other = mass_above(scores, positive, weights)
-    return float(np.diff(own) @ (own / np.where(own > 0, own + other, 1.0))[1:] / own[-1])
+    found = float(np.diff(own) @ (own / np.where(own > 0, own + other, 1.0))[1:] / own[-1])
+    return min(1.0, found)  # rounding may bring it above 1
 
 
 def precision_at(scores: Array, positive: Array, weights: Array, k: int) -> float:
@@ -88,4 +89,5 @@ def top(scores: Array, positive: Array, weights: Array, k: float) -> tuple[float
     above, tied = scores > border, scores == border
     counted = weights * np.where(above, 1.0, np.where(tied, (k - above.sum()) / tied.sum(), 0.0))
     found, there = counted[positive].sum(), weights[positive].sum()
-    return float(found / counted.sum()), float(found / there) if there else np.nan
+    # Two sums in different orders: rounding may bring their ratio above 1.
+    return min(1.0, float(found / counted.sum())), min(1.0, float(found / there)) if there else np.nan

@@ -5,6 +5,7 @@ import numpy as np
 from pairloom.base.checks import check_number
 from pairloom.base.typing import Array
 from pairloom.metrics.auc import mass_below, weighted_auc
+from pairloom.metrics.estimate import enclosing
 
 
 def delong(scores: Array, positive: Array, weights: Array | None = None, level: float = 0.95) -> tuple[float, float]:
@@ -62,14 +63,13 @@ def delong(scores: Array, positive: Array, weights: Array | None = None, level: 
     rows = min(1.0 / float(share @ share) for share in shares)
     area = float(weighted_auc(scores[:, None], positive, weights)[0])
     tail = 0.5 * (1.0 - level)
-    # By scores as well as by area, which may be 1 to rounding, or not.
-    if area >= 1.0 or scores[positive].min() > scores[~positive].max():
+    if area == 1.0:
         return tail ** (1.0 / rows), 1.0
-    if area <= 0.0 or scores[positive].max() < scores[~positive].min():
+    if area == 0.0:
         return 0.0, 1.0 - tail ** (1.0 / rows)
     reach = _half_width(shares, _placements(scores, positive, weights), area, tail) / (area * (1.0 - area))
     middle = np.log(area / (1.0 - area))
-    return _expit(middle - reach), _expit(middle + reach)
+    return enclosing(area, _expit(middle - reach), _expit(middle + reach))
 
 
 def check_level(level: float) -> None:

@@ -21,6 +21,15 @@ class Estimate(NamedTuple):
         return f"{self.value:.4f} ({self.low:.4f} to {self.high:.4f})"
 
 
+def enclosing(value: float, low: float, high: float) -> tuple[float, float]:
+    """The bounds with 0 <= low <= value <= high <= 1, which rounding may have broken.
+
+    >>> enclosing(0.0, -1e-17, 0.5), enclosing(1.0, 0.5, 0.9999999999999999)
+    ((0.0, 0.5), (0.5, 1.0))
+    """
+    return max(0.0, min(low, value)), min(1.0, max(high, value))
+
+
 def share(hit: Array, weights: Array) -> Estimate:
     r"""The share of the rows, by weight, that are ``hit``, with Wilson's interval.
 
@@ -41,7 +50,7 @@ def share(hit: Array, weights: Array) -> Estimate:
         return Estimate(np.nan, 0.0, 1.0)
     weights = weights / largest
     total = float(weights.sum())
-    p, n = float(weights[hit].sum()) / total, total**2 / float(weights @ weights)
+    p, n = min(1.0, float(weights[hit].sum()) / total), total**2 / float(weights @ weights)
     middle, reach = p + 0.5 * Z**2 / n, Z * np.sqrt(p * (1.0 - p) / n + 0.25 * (Z / n) ** 2)
-    low, high = (middle - reach) / (1.0 + Z**2 / n), (middle + reach) / (1.0 + Z**2 / n)
-    return Estimate(p, float(low) if p > 0.0 else 0.0, float(high) if p < 1.0 else 1.0)
+    low, high = (float(end / (1.0 + Z**2 / n)) for end in (middle - reach, middle + reach))
+    return Estimate(p, *enclosing(p, low, high))

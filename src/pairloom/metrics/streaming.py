@@ -1,20 +1,25 @@
 """How well all scores of a stream rank, in bounded memory, with a certificate."""
 
 from dataclasses import KW_ONLY, field
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 
 from pairloom.base.checks import check_number
 from pairloom.base.tree import node
-from pairloom.metrics.auc import weighted_auc
+from pairloom.base.typing import Array
+from pairloom.metrics.auc import pairs_in_order
 from pairloom.metrics.digest import DIGEST_BYTES, REST, Digest, keys_of
 from pairloom.metrics.inputs import checked
 
 LEAST_BYTES = 2 * DIGEST_BYTES
 """What two digests take that have room for one row each."""
 
-UNIT = 2.0**-52
+UNIT = Fraction(1, 2**52)
+
+EXACT = 2.0**52
+"""Pairs of whole weights that weigh less than this together are added up without rounding: ties are halves."""
 
 
 @node
@@ -30,14 +35,16 @@ class StreamingAUC:
     and each of the negatives at the upper one, and the other way round. Equal scores that are still rows of their own
     are a tie, as ever.
 
-    Exact, lo = hi, while no two intervals overlap: so for up to ``max_bytes`` / 42 different scores of each class,
-    however many rows. Beyond, hi - lo is about 80 / ``max_bytes``, as measured on 200,000 rows of many kinds; up to
-    three times that where scores drift, and eight times that where 10^6 scores close in on a point through 40 powers of
-    two. There is no randomness. Any cuts into calls give the same bits; any order of rows or merges, and any rising
-    function of the scores, gives bounds that hold the same area.
+    Exact while no two intervals overlap: so for up to ``max_bytes`` / 42 different scores of each class, however many
+    rows. The bounds are then equal, or the doubles below and above the area. Beyond, hi - lo is about 80 /
+    ``max_bytes``, as measured on 200,000 rows of many kinds; up to three times that where scores drift, and eight times
+    that where 10^6 scores close in on a point through 40 powers of two. There is no randomness. Any cuts into calls
+    give the same bits; any order of rows or merges, and any rising function of the scores, gives bounds that hold the
+    same area.
 
-    Rounding: sums of whole weights below 2^53 are exact. Others are off by less than 2^-53 for each addition; bounds
-    that differ are widened by more than all of these together, about 10^-11. Equal bounds are exact to rounding.
+    Rounding: with whole weights all sums are exact as long as the pairs weigh less than 2^52 together. Otherwise each
+    addition is off by less than 2^-53 of its result; the bounds are widened by more than all of these together, by
+    about 10^-11, and never beyond 0 and 1.
 
     Parameters
     ----------
@@ -96,18 +103,21 @@ class StreamingAUC:
     @property
     def value(self) -> float:
         """The middle of the bounds: pairs in doubt count half. NaN with one class."""
-        lo, hi = self._ends()
-        return 0.5 * (lo + hi)
+        if min(self.counts) == 0:
+            return np.nan
+        found, total = self._in_order()
+        lo, hi = found / total
+        return 0.5 * float(lo + hi)
 
     @property
     def bounds(self) -> tuple[float, float]:
         """(lo, hi) that hold the exact area; NaN with one class."""
-        lo, hi = self._ends()
-        if not lo < hi:
-            return lo, hi
-        # Weights, twice above and twice below the line; running sums, the product and both totals. Twice that is safe.
-        slack = UNIT * sum(4 * digest.sums + 2 * (len(digest.start) + digest.waiting + 4) for digest in self.digests)
-        return max(0.0, lo * (1.0 - slack)), min(1.0, hi * (1.0 + slack))
+        if min(self.counts) == 0:
+            return np.nan, np.nan
+        found, total = self._in_order()
+        lo, hi = (Fraction(weight) / Fraction(total) for weight in sorted(found.tolist()))
+        slack = self._slack(total)
+        return _below(lo * (1 - slack)), min(1.0, -_below(-hi * (1 + slack)))
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -115,14 +125,32 @@ class StreamingAUC:
         positive, negative = self.digests
         return positive.rows, negative.rows
 
-    def _ends(self) -> tuple[float, float]:
-        """The area with each positive at the low end of its node and each negative at the high end; and vice versa."""
-        if min(self.counts) == 0:
-            return np.nan, np.nan
+    def _slack(self, total: float) -> Fraction:
+        """How much sums of the weights may be off by rounding, relative to the area; 0 if all of them are exact."""
+        if total < EXACT and all(digest.whole for digest in self.digests):
+            return Fraction(0)
+        # Weights, twice above and twice below the line; running sums, the product and both totals. Twice that is safe.
+        additions = sum(4 * digest.sums + 2 * (len(digest.start) + digest.waiting + 4) for digest in self.digests)
+        return UNIT * additions
+
+    def _in_order(self) -> tuple[Array, float]:
+        """Weight of the pairs in order at both ends, and of all pairs.
+
+        First with each positive at the low end of its node and each negative at the high end; then the other way round.
+        """
         (low, level, weight), (other_low, other_level, other_weight) = (digest.nodes() for digest in self.digests)
         high, other_high = low | REST[level], other_low | REST[other_level]
         ends = np.stack([np.append(low, other_high), np.append(high, other_low)], axis=1)
         # Places in the order, not keys: 64 bits are more than a double has.
         places = np.unique(ends, return_inverse=True)[1].reshape(ends.shape)
-        lo, hi = weighted_auc(places, np.arange(len(ends)) < len(low), np.append(weight, other_weight))
-        return float(lo), float(hi)
+        return pairs_in_order(places, np.arange(len(ends)) < len(low), np.append(weight, other_weight))
+
+
+def _below(x: Fraction) -> float:
+    """The largest double that is not above x.
+
+    >>> _below(Fraction(5, 8)), _below(Fraction(2, 3)), -_below(-Fraction(2, 3))
+    (0.625, 0.6666666666666666, 0.6666666666666667)
+    """
+    near = float(x)
+    return near if near <= x else float(np.nextafter(near, -np.inf))
