@@ -7,12 +7,16 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import roc_auc_score
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.estimator_checks import check_class_weight_classifiers, check_estimator
 
 from pairloom import systems
+from pairloom.columns import ColumnEncoder
+from pairloom.estimators import FeatureTransformer
 from tests.conftest import STREAMS, make_stream
 from tests.generic import assert_same, classes, forms, make, outputs
 
@@ -47,11 +51,21 @@ def test_the_card_and_the_docstring_say_what_it_is(form):
     assert card.reference
     assert card.time
     assert card.space
-    for heading in ("Parameters", "Cost", "References", "Examples"):
-        assert f"\n    {heading}\n" in type(model).__doc__, heading
+    for heading in ("Parameters", "References", "Examples", "Notes\n    -----\n    Cost: "):
+        assert f"\n    {heading.rstrip()}" in type(model).__doc__, heading
     for name in model.get_params():
         assert name in type(model).__doc__, name
     assert hasattr(model, "partial_fit") == hasattr(model, "learn_one") == (card.scheme == "online")
+
+
+@pytest.mark.parametrize("kind", [*classes().values(), FeatureTransformer, ColumnEncoder])
+def test_a_notebook_shows_it_without_a_warning(kind):
+    """scikit-learn reads the docstring for it; warnings are errors here."""
+    X, y = make_stream("random", 30, 3)
+    model = kind() if kind.__name__ not in forms() else make(kind.__name__)
+    for shown in (model, model.fit(pd.DataFrame(X, columns=list("abc")), y)):
+        assert kind.__name__ in estimator_html_repr(shown)
+        assert kind.__name__ in shown._repr_mimebundle_()["text/html"]
 
 
 @pytest.mark.parametrize(
@@ -72,17 +86,20 @@ def test_classes_weigh_as_scikit_learn_wants_it_where_the_kernel_sees_the_rows(f
 
 @pytest.mark.parametrize(("form", "kind"), [(form, STREAMS[k % 4]) for k, form in enumerate(ONLINE)])
 def test_chunks_and_single_rows_give_the_same_bits(form, kind):
+    """Rows of weight 1 and of weights that are rounded when they are added up: no sum may depend on the calls."""
     X, y = make_stream(kind, 330, 5)
+    rng = np.random.default_rng(0)
+    weight = np.where(rng.random(330) < 0.3, 1.0, rng.exponential(size=330))
     whole, one_by_one, chunks = (make(form) for _ in range(3))
-    whole.partial_fit(X, y)
-    for x, label in zip(X, y, strict=True):
-        one_by_one.learn_one(x, label)
+    whole.partial_fit(X, y, sample_weight=weight)
+    for row in zip(X, y, weight, strict=True):
+        one_by_one.learn_one(*row)
     for rows in np.array_split(np.arange(330), [1, 3, 70, 71, 256, 300]):
-        chunks.partial_fit(X[rows], y[rows])
+        chunks.partial_fit(X[rows], y[rows], sample_weight=weight[rows])
     assert_same(whole, one_by_one)
     assert_same(whole, chunks)
     if "duplicates" not in kind:
-        assert_same(whole, make(form).fit(X, y))
+        assert_same(whole, make(form).fit(X, y, sample_weight=weight))
 
 
 @pytest.mark.parametrize("form", FORMS)
