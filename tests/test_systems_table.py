@@ -37,6 +37,16 @@ def test_the_table_on_the_page_is_what_the_classes_say():
     assert all(int(row[-1].replace(",", "")) > 98_304 for row in rows)
 
 
+def test_the_tables_of_tuned_systems_have_columns_of_their_own():
+    tables = re.findall(r"^\| system \|(?:.*\n)+?(?=\n|\Z)", PAGE.read_text().partition("## Tuned")[2], re.MULTILINE)
+    heads = [cells(table)[0] for table in tables]
+    assert heads == [
+        ["system", "tuned", "AUC", "", "system", "tuned", "AUC"],
+        ["system", "data", "training rows", "test AUC", "seconds"],
+    ]
+    assert all(len(row) == len(cells(table)[0]) for table in tables for row in cells(table))
+
+
 def test_measured_numbers_are_those_of_the_model():
     model = systems.SPAM()
     speed, nbytes = measure(model)

@@ -80,10 +80,10 @@ class AUCClassifier(PairwiseClassifier):
         :class:`~pairloom.estimators.classifier.PairwiseClassifier`; the loss is the share of pairs in the
         wrong order among the last 4,096 test-then-train scores.
 
-    Cost
-    ----
-    ``budget.microseconds`` per row, nominally, from the first row on; no call is long. The first rows are kept until
-    row 2,048, and ``budget.bytes`` bounds the candidates.
+    Notes
+    -----
+    Cost: ``budget.microseconds`` per row, nominally, from the first row on; no call is long. The first rows are kept
+    until row 2,048, and ``budget.bytes`` bounds the candidates.
 
     References
     ----------

@@ -55,10 +55,10 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
     coef_, intercept_, gamma_ : w, b, and the width in use.
     n_seen_, n_pairs_, loss_, nbytes_ : see :class:`~pairloom.estimators.base.StreamEstimator`.
 
-    Cost
-    ----
-    d D + 4 S D flops per example for S = 64 partners; S D + d D / 2 numbers, however long the
-    stream; D more with ``schedule="adagrad"``.
+    Notes
+    -----
+    Cost: d D + 4 S D flops per example for S = 64 partners; S D + d D / 2 numbers, however long the stream; D more with
+    ``schedule="adagrad"``.
 
     References
     ----------

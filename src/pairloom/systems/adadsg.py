@@ -70,10 +70,10 @@ class AdaDSG(PairwiseClassifier):
     It needs all rows at once: there is ``fit`` alone, and no half-life. Log-odds are fitted to scores of the rows that
     were learned.
 
-    Cost
-    ----
-    With growth 2, about 2 ``passes`` times the larger class in steps of O(D), and as many times two rows mapped; D
-    numbers besides the rows. CSR rows cost their entries, unless ``l1`` is above 0.
+    Notes
+    -----
+    Cost: With growth 2, about 2 ``passes`` times the larger class in steps of O(D), and as many times two rows mapped;
+    D numbers besides the rows. CSR rows cost their entries, unless ``l1`` is above 0.
 
     References
     ----------

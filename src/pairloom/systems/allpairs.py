@@ -53,10 +53,10 @@ class AllPairs(PairwiseClassifier):
     dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
         :class:`~pairloom.systems.FPOGD`.
 
-    Cost
-    ----
-    Moments: 3 D^2 / 2 multiply-adds per example and D^2 / 2 numbers ("opposite": D^2), with K > 2 classes K times as
-    much; CSR rows become dense, a block of rows at a time. History: 2 t D multiply-adds for row t and model, and
+    Notes
+    -----
+    Cost: Moments: 3 D^2 / 2 multiply-adds per example and D^2 / 2 numbers ("opposite": D^2), with K > 2 classes K times
+    as much; CSR rows become dense, a block of rows at a time. History: 2 t D multiply-adds for row t and model, and
     ``max_rows`` D numbers.
 
     References

@@ -42,10 +42,10 @@ class ExactAUC(PairwiseClassifier):
         :class:`~pairloom.systems.FPOGD`; moments are float64 always, and the "reference" engine takes rows in one by
         one. With a half-life the loss is that of weighted pairs.
 
-    Cost
-    ----
-    O(D^2) time per example, as matrix products, and D^2 numbers for each class; O(D^3) for a solution, kept until the
-    next row comes.
+    Notes
+    -----
+    Cost: O(D^2) time per example, as matrix products, and D^2 numbers for each class; O(D^3) for a solution, kept until
+    the next row comes.
 
     References
     ----------

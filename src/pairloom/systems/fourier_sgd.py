@@ -57,9 +57,9 @@ class FourierSGD(PairwiseClassifier):
 
     In a kernel space a reservoir is a trap: see :class:`~pairloom.Reservoir`.
 
-    Cost
-    ----
-    O(d D) time, of which the map takes most, and d D / 2 + 2 D numbers; with a reservoir s D more of both.
+    Notes
+    -----
+    Cost: O(d D) time, of which the map takes most, and d D / 2 + 2 D numbers; with a reservoir s D more of both.
 
     References
     ----------

@@ -93,10 +93,10 @@ class FPOGD(PairwiseClassifier):
     n_seen_, n_pairs_, loss_, nbytes_, balanced_threshold_ : see
         :class:`~pairloom.estimators.classifier.PairwiseClassifier`.
 
-    Cost
-    ----
-    d D + 7 s D flops per example for s strata per class. However long the stream, 4 s D + d D / 2 numbers, 3 x 4,096
-    for the calibration, and 1,024 rows until rules on data are settled; D more with ``schedule="adagrad"``.
+    Notes
+    -----
+    Cost: d D + 7 s D flops per example for s strata per class. However long the stream, 4 s D + d D / 2 numbers, 3 x
+    4,096 for the calibration, and 1,024 rows until rules on data are settled; D more with ``schedule="adagrad"``.
 
     References
     ----------

@@ -74,10 +74,10 @@ class KOIL(KernelClassifier):
     support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`.
     loss_ : the mean loss over all kept examples of the other class, violators or not.
 
-    Cost
-    ----
-    2 s d flops and 2 s kernel values per example, and 2 (k + 3) s flops to keep f at the supports up to date. 2 s d
-    numbers for the supports and 4 s^2 for the kernels between them, of each model.
+    Notes
+    -----
+    Cost: 2 s d flops and 2 s kernel values per example, and 2 (k + 3) s flops to keep f at the supports up to date. 2 s
+    d numbers for the supports and 4 s^2 for the kernels between them, of each model.
 
     References
     ----------

@@ -51,9 +51,9 @@ class OAM(PairwiseClassifier):
     dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
         :class:`~pairloom.systems.FPOGD`.
 
-    Cost
-    ----
-    O(s D) time and 2 (s + 1) D numbers for ``size`` s. CSR rows cost the entries of their partners.
+    Notes
+    -----
+    Cost: O(s D) time and 2 (s + 1) D numbers for ``size`` s. CSR rows cost the entries of their partners.
 
     References
     ----------

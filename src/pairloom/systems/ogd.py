@@ -51,9 +51,9 @@ class OGD(PairwiseClassifier):
     dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
         :class:`~pairloom.systems.FPOGD`.
 
-    Cost
-    ----
-    O(D) time and 3 D numbers; 4 D with ``partner="opposite"``. CSR rows cost their entries.
+    Notes
+    -----
+    Cost: O(D) time and 3 D numbers; 4 D with ``partner="opposite"``. CSR rows cost their entries.
 
     References
     ----------

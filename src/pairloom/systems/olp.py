@@ -50,9 +50,9 @@ class OLP(PairwiseClassifier):
     dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
         :class:`~pairloom.systems.FPOGD`.
 
-    Cost
-    ----
-    O(s D) time and (s + 2) D numbers for ``size`` s; 2 s with a buffer for each of two classes. CSR rows cost the
+    Notes
+    -----
+    Cost: O(s D) time and (s + 2) D numbers for ``size`` s; 2 s with a buffer for each of two classes. CSR rows cost the
     entries of their partners.
 
     References

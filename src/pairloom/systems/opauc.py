@@ -56,10 +56,10 @@ class OPAUC(PairwiseClassifier):
     dtype : of the weights: "float32" or "float64"; means and covariances are float64.
     pos_label, class_weight, random_state, engine, columns, half_life, drift : as in :class:`~pairloom.systems.FPOGD`.
 
-    Cost
-    ----
-    3 D^2 / 2 multiply-adds per example and D^2 numbers; with rank r, 3 r D and 2 r D. With K > 2 classes, K times as
-    much. CSR rows become dense, a block of rows at a time.
+    Notes
+    -----
+    Cost: 3 D^2 / 2 multiply-adds per example and D^2 numbers; with rank r, 3 r D and 2 r D. With K > 2 classes, K times
+    as much. CSR rows become dense, a block of rows at a time.
 
     References
     ----------

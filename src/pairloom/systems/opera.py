@@ -73,10 +73,10 @@ class OPERA(KernelClassifier):
     support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`; all rows are
         supports.
 
-    Cost
-    ----
-    Row t takes t d flops for its kernels, and t^2 for f at all rows before it, for each model. t^2 + t d numbers: 64 MB
-    for 4,096 rows of float32 and few columns.
+    Notes
+    -----
+    Cost: Row t takes t d flops for its kernels, and t^2 for f at all rows before it, for each model. t^2 + t d numbers:
+    64 MB for 4,096 rows of float32 and few columns.
 
     References
     ----------

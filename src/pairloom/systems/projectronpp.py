@@ -61,9 +61,9 @@ class ProjectronPP(KernelClassifier):
     support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`.
     loss_ : the mean hinge loss; ``n_pairs_`` is 0.
 
-    Cost
-    ----
-    s d flops and s kernel values per example for s supports, and s^2 flops where the margin is below 1. m d + m^2
+    Notes
+    -----
+    Cost: s d flops and s kernel values per example for s supports, and s^2 flops where the margin is below 1. m d + m^2
     numbers for m = ``max_supports``, of each model.
 
     References

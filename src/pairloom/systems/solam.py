@@ -57,9 +57,9 @@ class SOLAM(PairwiseClassifier):
 
     Starts at 0, as the paper's analysis; the published code starts at the edge of the constraints.
 
-    Cost
-    ----
-    O(D) time and 2 D numbers. CSR rows cost their entries, unless ``scale`` centres them.
+    Notes
+    -----
+    Cost: O(D) time and 2 D numbers. CSR rows cost their entries, unless ``scale`` centres them.
 
     References
     ----------

@@ -56,9 +56,9 @@ class SPAM(PairwiseClassifier):
     dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
         :class:`~pairloom.systems.FPOGD`.
 
-    Cost
-    ----
-    O(D) time and 5 D numbers. CSR rows cost their entries, unless ``scale`` centres them or ``l1`` is above 0.
+    Notes
+    -----
+    Cost: O(D) time and 5 D numbers. CSR rows cost their entries, unless ``scale`` centres them or ``l1`` is above 0.
 
     References
     ----------

@@ -67,10 +67,10 @@ class SparseKernelAUC(KernelClassifier):
     support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`.
     loss_ : mean squared hinge loss over all pairs.
 
-    Cost
-    ----
-    For each of s rows in J, kernels of ``n_candidates`` rows with all n and as many sorts of n numbers; O(n s^2) for a
-    Newton step. About 2 n (s + ``n_candidates``) numbers while fitting, s d afterwards.
+    Notes
+    -----
+    Cost: For each of s rows in J, kernels of ``n_candidates`` rows with all n and as many sorts of n numbers; O(n s^2)
+    for a Newton step. About 2 n (s + ``n_candidates``) numbers while fitting, s d afterwards.
 
     References
     ----------
