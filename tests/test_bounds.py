@@ -47,7 +47,11 @@ def exact_area(y, s, w):
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("scores", SCORES)
-def test_the_bounds_of_a_stream_hold_its_exact_area(scores, weights, seeds=SEEDS):
+def test_the_bounds_of_a_stream_hold_its_exact_area(scores, weights):
+    assert_bounds_hold(scores, weights, SEEDS)
+
+
+def assert_bounds_hold(scores, weights, seeds):
     for y, s, w in streams(scores, weights, seeds):
         exact = exact_area(y, s, w)
         for max_bytes in (168, 672, 100_000):
@@ -58,10 +62,9 @@ def test_the_bounds_of_a_stream_hold_its_exact_area(scores, weights, seeds=SEEDS
         assert high - low < 1e-12
         if weights == "whole":
             assert high <= np.nextafter(low, 2)
-        cut = (
-            StreamingAUC(672).update(y[::2], s[::2], w[::2]).merge(StreamingAUC(672).update(y[1::2], s[1::2], w[1::2]))
-        )
-        assert cut.bounds[0] <= exact <= cut.bounds[1]
+        one, other = (StreamingAUC(672).update(y[k::2], s[k::2], w[k::2]) for k in (0, 1))
+        low, high = one.merge(other).bounds
+        assert low <= exact <= high
 
 
 def test_weights_whose_rounded_sums_look_whole_are_not_taken_for_exact():
@@ -78,7 +81,7 @@ def test_weights_whose_rounded_sums_look_whole_are_not_taken_for_exact():
 @pytest.mark.parametrize("scores", SCORES)
 def test_the_bounds_of_many_streams_hold_their_exact_areas(scores, weights):
     first = 300 * int(os.environ.get("PAIRLOOM_SOAK_SEED", "0"))
-    test_the_bounds_of_a_stream_hold_its_exact_area(scores, weights, range(first, first + 300))
+    assert_bounds_hold(scores, weights, range(first, first + 300))
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -90,14 +93,8 @@ def test_all_that_a_window_says_is_a_share(scores, weights):
         assert auc.value == 1 or scores != "apart"
         low, high = auc.interval()
         assert 0 <= low <= auc.value <= high <= 1
-        tops = [number for share in (0.1, 0.5, 0.97) for number in auc.top(share)]
-        for share in (
-            auc.value,
-            auc.average_precision,
-            *map(auc.partial, (1e-4, 0.3, 1.0)),
-            auc.precision_at(3),
-            *tops,
-        ):
+        shares = [auc.value, auc.average_precision, auc.precision_at(3), *auc.top(0.1), *auc.top(0.97)]
+        for share in (*shares, auc.partial(1e-4), auc.partial(0.3), auc.partial(1.0)):
             assert 0 <= share <= 1
 
 
