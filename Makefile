@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/pairloom demo
 
 test: $(READY) browser
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # The test of the report opens it in Chromium, and skips without one; where Debian's package can be had, it is.
 browser:
@@ -37,8 +37,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/command_line.py
 	$(BIN)/python benchmarks/soak.py
 
+# Properties are tried on new examples in every run, unless PAIRLOOM_SOAK_SEED is set.
 soak: $(READY)
-	OPENBLAS_NUM_THREADS=1 NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 -m "soak or not soak"
+	OPENBLAS_NUM_THREADS=1 NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 -m "soak or not soak" \
+		--hypothesis-profile=soak $(if $(PAIRLOOM_SOAK_SEED),--hypothesis-seed=$(PAIRLOOM_SOAK_SEED))
 
 clean:
 	rm -rf .venv

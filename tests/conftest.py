@@ -1,14 +1,42 @@
-"""Streams that the tests share, and the data folder."""
+"""Streams that the tests share, and the data folder; and that nothing in a test is random."""
 
 import os
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
+from pairloom.base import randomness
 from tests.commands import Nursery
+
+settings.register_profile(
+    "fixed", derandomize=True, database=None, deadline=None, print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],  # it goes by the clock
+)  # fmt: skip
+settings.register_profile("soak", settings.get_profile("fixed"), derandomize=False)
+settings.load_profile("fixed")  # `make soak` loads the other one
+
+
+def examples(n: int) -> settings:
+    """The same n examples of a property in every run; ten times as many in `make soak`, and new ones each time."""
+    return settings(max_examples=10 * n if settings.get_current_profile_name() == "soak" else n)
+
+
+asked: Counter[str] = Counter()
+
+
+def entropy() -> np.random.SeedSequence:
+    """What models without a seed take theirs from: the name of the test, and how often it has asked."""
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+    asked[test] += 1
+    return np.random.SeedSequence([zlib.crc32(test.encode()), asked[test]])
+
+
+randomness.SeedSequence = entropy
 
 
 def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -56,7 +84,7 @@ def data_folder() -> Path:
     """The folder of real data sets, or a skip that says how to get the test to run."""
     folder = os.environ.get("PAIRLOOM_DATA")
     if not folder:
-        pytest.skip("PAIRLOOM_DATA is not set: this test needs the folder of LIBSVM files")
+        pytest.skip("PAIRLOOM_DATA is not set: it names a folder of the LIBSVM files that `pairloom datasets` lists")
     return Path(folder)
 
 

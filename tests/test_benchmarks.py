@@ -17,6 +17,15 @@ VERDICTS = ("same_bits.py", "soak.py")
 """Those that end with an exit code."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _left_behind():
+    """Hypothesis draws constants from all modules that it finds: those of the benchmarks must not be among them."""
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(str(FOLDER)):
+            del sys.modules[name]
+
+
 @pytest.mark.parametrize("script", sorted(p.name for p in FOLDER.glob("*.py")))
 @pytest.mark.filterwarnings("default")
 def test_benchmark_runs_at_toy_size(script, monkeypatch, capsys):
@@ -125,7 +134,9 @@ def test_the_reported_sets_have_the_sizes_that_are_said(monkeypatch, data_folder
         assert 0 < y.mean() < 0.5
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the kernel does not tell the peak")
+@pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="no /proc/self/clear_refs: peaks are measured on Linux only"
+)
 def test_the_peak_is_what_a_call_takes_at_its_highest(monkeypatch):
     monkeypatch.syspath_prepend(FOLDER)
     from contest.apart import Peak, apart

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -21,6 +21,7 @@ from pairloom.columns.encoder import Encoder
 from pairloom.columns.frames import table_of
 from pairloom.columns.state import MARKED
 from pairloom.systems import FPOGD, SPAM
+from tests.conftest import examples
 from tests.generic import assert_same
 from tests.mixed import mixed, records
 
@@ -79,7 +80,7 @@ ROWS = st.fixed_dictionaries(
 KINDS = {"a": "number", "b": "number", "c": "category", "d": "date"}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(rows=st.lists(ROWS, min_size=1, max_size=12), cut=st.integers(0, 12))
 def test_a_row_is_encoded_by_what_came_before_it(rows, cut):
     rows = [{name: row[name] for name in KINDS} for row in rows]

@@ -76,7 +76,7 @@ def test_real_files_hold_what_is_known_of_them(name, data_folder):
 
 def test_the_subset_of_rcv1_is_not_taken_for_rcv1(data_folder):
     if DATASETS["rcv1"].parts[0].file in os.listdir(data_folder):
-        pytest.skip("rcv1 itself is there")
+        pytest.skip("PAIRLOOM_DATA holds rcv1 itself: this test is for a folder with its subset alone")
     assert load_dataset("rcv1.subset", data_home=data_folder, download=False).X.shape == (1_500, 47_236)
     home = Places(data_folder, None, data_folder / "no cache")
     with pytest.raises(FileNotFoundError, match=r"no file rcv1\.binary\.xz or rcv1_train\.binary\.bz2 in"):

@@ -171,7 +171,7 @@ def test_a_detector_of_the_users_own_takes_its_place_and_cannot_be_saved(tmp_pat
 
 
 def test_rivers_detectors_will_do():
-    drift = pytest.importorskip("river.drift", reason="river is not installed")
+    drift = pytest.importorskip("river.drift", reason="river is not installed: pip install river")
     X, y = reversed_stream(4000, 2000, positive=0.5)
     model = ExactAUC(random_state=0, drift=drift.ADWIN()).fit(X, y)
     assert any(2000 < row < 2500 for row in model.changes_)

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -15,7 +15,7 @@ from pairloom import Latest, Strata, Window
 from pairloom.base.tree import nbytes
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor
 from pairloom.memory import Reservoir
-from tests.conftest import STREAMS, make_stream
+from tests.conftest import STREAMS, examples, make_stream
 
 VARIANTS = {
     "ranker": (PairwiseRanker, {}),
@@ -84,7 +84,7 @@ def test_1_chunks_and_single_rows_give_the_same_bits(make, kind):
     np.testing.assert_array_equal(whole.predict(X), [one_by_one.score_one(x) for x in X])
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(
     cuts=st.lists(st.integers(1, 1499), max_size=6),
     seed=st.integers(0, 3),

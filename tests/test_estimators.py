@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_digits, make_friedman1
 from sklearn.exceptions import UndefinedMetricWarning
@@ -32,7 +32,7 @@ from pairloom import (
 from pairloom.base.randomness import generator
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor, concordance
 from pairloom.memory import Reservoir
-from tests.conftest import make_stream
+from tests.conftest import examples, make_stream
 
 BOTH = pytest.mark.parametrize("make", [PairwiseRanker, PairwiseRegressor])
 EXEMPT = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
@@ -199,7 +199,7 @@ def slow_concordance(y, s, weight, groups):
     return right / total if total else np.nan
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(data=st.data(), n=st.integers(1, 30))
 def test_concordance_is_the_share_of_pairs_ranked_rightly(data, n):
     draw = lambda values: np.array(data.draw(st.lists(values, min_size=n, max_size=n)))  # noqa: E731

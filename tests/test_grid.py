@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
@@ -35,7 +35,7 @@ from pairloom import (
 from pairloom.base.tree import nbytes
 from pairloom.engines.state import SKIPPED
 from pairloom.systems import FPOGD
-from tests.conftest import make_stream
+from tests.conftest import examples, make_stream
 
 RULES = RandomFourier(32, Gaussian("median"), scale="standard")
 
@@ -56,7 +56,7 @@ def frozen_bytes(grid):
     return pickle.dumps(grid)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(cuts=st.lists(st.integers(1, 1499), max_size=8), looks=st.booleans(), average=st.sampled_from(["last", "poly"]))
 def test_any_cuts_give_the_same_bits_whoever_looks_when(cuts, looks, average):
     X, y = make_stream("one_class_first", 1500, 5)

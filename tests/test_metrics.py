@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -13,6 +13,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from pairloom.base.tree import copy, flatten, same, unflatten
 from pairloom.metrics import StreamingAUC, WindowAUC, delong
 from pairloom.metrics.auc import weighted_auc
+from tests.conftest import examples
 
 KINDS = {
     "normal": lambda z: z,
@@ -52,7 +53,7 @@ def test_all_that_a_window_says_is_what_scikit_learn_says(kind, share, weighted)
         assert auc.partial(max_fpr) == pytest.approx(expected, rel=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_the_newest_rows_count_however_they_are_cut_into_calls(data):
     y, s, w = rows("ties", 60, seed=data.draw(st.integers(0, 99)))
@@ -70,7 +71,7 @@ def test_the_newest_rows_count_however_they_are_cut_into_calls(data):
 
 
 def test_row_by_row_it_is_rivers_window():
-    river = pytest.importorskip("river.metrics", reason="river is not installed: nothing to compare with")
+    river = pytest.importorskip("river.metrics", reason="river is not installed: pip install river")
     y, s, _ = rows("normal", 500, seed=3)  # no ties: there they count 0
     ours, theirs = WindowAUC(100), river.RollingROCAUC(100)
     for label, score in zip(y.tolist(), s.tolist(), strict=True):

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -37,7 +37,7 @@ from pairloom import (
 )
 from pairloom.race import Budget
 from pairloom.systems import FPOGD, KOIL, OPAUC, OPERA, SOLAM, SPAM, ExactAUC, FourierSGD, ProjectronPP, SparseKernelAUC
-from tests.conftest import make_stream
+from tests.conftest import examples, make_stream
 from tests.hostile import damaged, hostile, read, sign
 from tests.test_state import SMALL
 
@@ -139,7 +139,7 @@ def attack(valid, name, seed):
 
 
 @pytest.mark.parametrize("name", FEW)
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_files_that_are_cut_off_or_damaged(valid, name, seed):
     path = valid(name)[0]
@@ -148,7 +148,7 @@ def test_files_that_are_cut_off_or_damaged(valid, name, seed):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_hostile_files_with_a_right_digest(valid, name, seed):
     attack(valid, name, seed)
@@ -164,14 +164,14 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(model=JSON, state=JSON, rest=st.dictionaries(st.sampled_from(["names", "position", "pairloom"]), JSON))
 def test_headers_of_anything(tmp_path_factory, model, state, rest):
     path = tmp_path_factory.getbasetemp() / "anything"
     assert load_or_refuse(path, sign({"schema": 1, "model": model, "state": state, **rest}, {})) is None
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(raw=st.binary(max_size=300), ours=st.booleans())
 def test_bytes_of_anything(tmp_path_factory, raw, ours):
     path = tmp_path_factory.getbasetemp() / "anything"
@@ -262,7 +262,7 @@ def test_a_million_hostile_files(block, valid):
 @pytest.mark.soak
 def test_files_that_a_fuzzer_finds(valid, tmp_path):
     """Guided by what the code does with them, where atheris is installed."""
-    pytest.importorskip("atheris")
+    pytest.importorskip("atheris", reason="atheris is not installed: pip install atheris")
     import subprocess
 
     code = (

@@ -113,7 +113,7 @@ def test_auc_is_that_of_the_scores_on_arrival(delay):
 
 
 def test_models_of_other_libraries_and_containers_side_by_side():
-    linear_model = pytest.importorskip("river.linear_model", reason="river is not installed")
+    linear_model = pytest.importorskip("river.linear_model", reason="river is not installed: pip install river")
     from river import preprocessing
 
     def models():

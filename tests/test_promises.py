@@ -4,11 +4,11 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pairloom.systems import FPOGD
-from tests.conftest import STREAMS, make_stream
+from tests.conftest import STREAMS, examples, make_stream
 from tests.promises import VARIANTS, assert_same, frozen
 
 
@@ -40,7 +40,7 @@ def test_1_chunks_and_single_rows_give_the_same_bits(parameters, kind):
     np.testing.assert_array_equal(whole.decision_function(X), [one_by_one.score_one(x) for x in X])
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(cuts=st.lists(st.integers(1, 1499), max_size=8), seed=st.integers(0, 5))
 def test_1_any_cuts_of_a_longer_stream(cuts, seed):
     X, y = make_stream("one_class_first", 1500, 5, seed)

@@ -11,13 +11,14 @@ import lzma
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pairloom.data.readers import Gate, InputError, readers
 from pairloom.data.readers import records as cutting
 from pairloom.data.readers.opening import files_in, format_of, opened
 from pairloom.data.readers.records import Cutter, row_ends
+from tests.conftest import examples
 
 ROWS = [(1, "x\ny", "2024-01-01"), (2, 'q"z', "2024-01-02 10:00:00"), (3, "", ""), (4, "é, e", "2024-05-05")]
 WORDS = st.text(alphabet='a,"\r\n é', max_size=4)
@@ -115,7 +116,7 @@ def test_parquet(tmp_path):
     assert kinds == {"a": "number", "b": "category", "c": "category"}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]),
        st.integers(1, 7), st.integers(1, 4), st.booleans())  # fmt: skip
 def test_rows_are_cut_as_pythons_csv_module_does(rows, end, step, most, ended):

@@ -4,13 +4,14 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from pairloom.base.tree import copy, flatten, nbytes, same, unflatten
 from pairloom.metrics import StreamingAUC
 from pairloom.metrics.digest import FINE, REST, Digest, join_levels, keys_of, masses
+from tests.conftest import examples
 
 TINY = 168 * 4
 """Room for 4 rows and 16 nodes of each class: nearly everything is compressed."""
@@ -72,7 +73,7 @@ def test_a_rising_function_of_the_scores_leaves_the_area_where_it_was(name):
     assert 0 < assert_holds(StreamingAUC(50_000).update(y, s), y, z) < 0.004
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_bounds_hold_for_any_scores_and_no_cut_shows(data):
     n = data.draw(st.integers(2, 80))
@@ -104,7 +105,7 @@ def test_no_cut_of_a_longer_stream_shows(rows):
     assert same(cut, StreamingAUC(20_000).update(y, s, w))
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 999), st.lists(st.integers(0, 300), min_size=1, max_size=7), st.randoms(use_true_random=False))
 def test_any_tree_of_merges_holds_the_area(seed, cuts, order):
     y, s, w = stream(300, seed, weighted=seed % 2 == 0)

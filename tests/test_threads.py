@@ -90,7 +90,7 @@ def test_blas_has_one_thread_until_the_last_is_out(two_threads):
     assert blas_threads() == {2}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork: this test is for systems that have it")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 def test_a_child_that_was_forked_inside_learns():
     X, y = make_stream("random", 50, 3)

@@ -4,6 +4,7 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from numpy.random import SeedSequence
 
 
 def seed_of(random_state: Any) -> int | None:
@@ -37,4 +38,4 @@ def generator(seed: int) -> np.random.Generator:
 
 def fresh_seed() -> int:
     """A seed from the system's entropy."""
-    return int(np.random.SeedSequence().generate_state(1)[0])
+    return int(SeedSequence().generate_state(1)[0])
