@@ -80,7 +80,7 @@ def assert_sound(memory, state):
 
 
 @pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-10), ("float32", 1e-4)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_engines_agree(seed, dtype, tol):
     rng = np.random.default_rng(seed)
     for _ in range(12):
@@ -98,7 +98,7 @@ def test_engines_agree(seed, dtype, tol):
 
 
 @pytest.mark.parametrize("representative", ["fifo", "reservoir"])
-@pytest.mark.parametrize("cuts", [[1, 2, 255, 256, 257, 700], range(1, 800)])
+@pytest.mark.parametrize("cuts", [[1, 2, 255, 256, 257, 700]])
 def test_the_cut_of_the_stream_changes_no_bit(representative, cuts):
     X, y = make_stream("one_class_first", 800, 4)
     memory = Strata(eps=0.5, max_strata=5, representative=representative, allocation="neyman")

@@ -145,20 +145,6 @@ def test_the_compiled_loop_is_the_rule(pairs, kind, n_classes, weighted, average
     assert_engines_agree(lambda engine: AllPairs(pairs=pairs, engine=engine), X, y, tol=1e-4)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"pairs": "opposite"}, {"pairs": "opposite", "loss": "logistic"}], ids=str)
-def test_chunks_and_single_rows_give_the_same_bits(parameters):
-    X, y = make_stream("random", 300, 7)
-    weight = weights(300)
-    whole, chunks, rows = (AllPairs(scale="standard", max_rows=300, random_state=0, **parameters) for _ in range(3))
-    whole.fit(X, y, sample_weight=weight)
-    for part in np.array_split(np.arange(300), [1, 3, 70, 71, 256]):
-        chunks.partial_fit(X[part], y[part], sample_weight=weight[part])
-    for i in range(300):
-        rows.learn_one(X[i], y[i], sample_weight=weight[i])
-    for other in (chunks, rows):
-        assert pickle.dumps(other.stream_.learned) == pickle.dumps(whole.stream_.learned)
-
-
 @pytest.mark.parametrize("form", ["moments", "history"])
 @pytest.mark.parametrize("pairs", BOTH)
 def test_csr_rows_are_learned_as_dense_rows(pairs, form):

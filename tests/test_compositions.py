@@ -67,23 +67,6 @@ def test_engines_agree(make, kind, n_classes, weighted, tuned):
             assert model.loss_ == pytest.approx(truth.loss_, rel=tol)
 
 
-@pytest.mark.parametrize("tuned", [False, True])
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_the_cut_of_the_stream_changes_no_bit(make, tuned, container):
-    X, y, weight = rows_of("one_class_first", 3)
-    whole, pieces, rows = (make(tuned=tuned) for _ in range(3))
-    whole.fit(container(X), y, weight)
-    for part in np.split(np.arange(len(y)), [1, 2, 50, 51, 130]):
-        pieces.partial_fit(container(X[part]), y[part], [0, 1, 2], weight[part])
-    rows.partial_fit(container(X[:2]), y[:2], [0, 1, 2], weight[:2])
-    for i in range(2, len(y)):
-        rows.learn_one(X[i], y[i], weight[i])
-    for model in (pieces, rows):
-        np.testing.assert_array_equal(model.coef_, whole.coef_)
-        np.testing.assert_array_equal(model.stream_.learned.totals, whole.stream_.learned.totals)
-        np.testing.assert_array_equal(model.predict_proba(X), whole.predict_proba(X))
-
-
 def test_no_row_knows_of_later_ones(make):
     """Scores given before each row was learned, in one block: they depend on the rows before it alone."""
     X, y, _ = rows_of("random", 2)

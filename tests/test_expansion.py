@@ -169,15 +169,6 @@ def test_a_rows_score_does_not_depend_on_its_neighbours():
     np.testing.assert_array_equal(whole[:50], [stream.score(x[None])[0] for x in X[:50]])
 
 
-def test_any_cuts_give_the_same_bits():
-    X, y = make_stream("random", 1500, 5)
-    parts = {"gamma": "median", "features": Identity(scale="standard")}
-    whole, cut = make(**parts).partial_fit(X, y), make(**parts)
-    for rows in np.array_split(np.arange(1500), [1, 2, 7, 64, 65, 900, 1023, 1200]):
-        cut.partial_fit(X[rows], y[rows])
-    assert pickle.dumps(whole.state) == pickle.dumps(cut.state)
-
-
 def test_the_width_is_fixed_on_the_first_rows():
     X, y = make_stream("random", 1500, 5)
     for rule, expected in (("paper", 0.1), (0.7, 0.7)):

@@ -29,26 +29,6 @@ def assert_same(a, b):
 
 
 @VARIANTS
-@pytest.mark.parametrize("classes", [2, 3])
-def test_any_chunking_gives_the_same_bits(variant, classes):
-    X, y = three_classes(1300, 4)
-    y = y if classes == 3 else np.minimum(y, 1)
-    weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 1300)
-    whole, chunks, rows = estimator(**variant), estimator(**variant), estimator(**variant)
-    whole.fit(X, y, weight)
-    for part in np.array_split(np.arange(1300), [5, 6, 70, 1023, 1100]):
-        chunks.partial_fit(X[part], y[part], classes=range(classes), sample_weight=weight[part])
-    rows.partial_fit(X[:1], y[:1], classes=range(classes), sample_weight=weight[:1])
-    rows.partial_fit(X[1:2], y[1:2], classes=range(classes), sample_weight=weight[1:2])
-    for i in range(2, 1300):
-        rows.learn_one(X[i], y[i], weight[i])
-    assert_same(whole, chunks)
-    assert_same(whole, rows)
-    absent = estimator(**variant).fit(X[weight > 0], y[weight > 0], weight[weight > 0])
-    assert_same(whole, absent)
-
-
-@VARIANTS
 @pytest.mark.parametrize("scale", [None, "standard"])
 def test_csr_rows_are_learned_as_dense_ones(variant, scale):
     X, y = make_stream("random", 400, 6)

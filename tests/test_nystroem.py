@@ -185,16 +185,6 @@ def test_fewer_landmarks_do_not_shorten_the_warm_start():
     assert Learner(Nystroem(2048)).warm_rows(4) == 2048
 
 
-def test_cuts_and_pickles_leave_no_trace():
-    X, y = make_stream("random", 1200, 5)
-    whole = Stream(Learner(Nystroem(200, Gaussian("median"), rank=50), seed=0)).partial_fit(X, y)
-    parts = Stream(Learner(Nystroem(200, Gaussian("median"), rank=50), seed=0))
-    for a, b in pairwise([0, 1, 7, 300, 1023, 1100, 1200]):
-        parts = pickle.loads(pickle.dumps(parts.partial_fit(X[a:b], y[a:b])))
-    np.testing.assert_array_equal(whole.learned.w, parts.learned.w)
-    np.testing.assert_array_equal(whole.score(X), parts.score(X))
-
-
 def test_csr_rows_learn_what_dense_rows_learn():
     X, y = make_stream("random", 1100, 5)
     X[np.abs(X) < 0.5] = 0.0

@@ -1,6 +1,5 @@
 """OPAUC: full-history descent, batch covariances, the law of the sketches; the compiled loop against the rule."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -146,21 +145,6 @@ def test_the_compiled_loop_is_the_rule(form, kind, weighted, n_classes):
     labels, weight = three_classes(X) if n_classes == 3 else y, weights(100) if weighted else None
     assert_engines_agree(lambda engine: make(dtype="float64", engine=engine), X, labels, weight)
     assert_engines_agree(lambda engine: make(dtype="float32", engine=engine), X, y, tol=1e-4)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_chunks_and_single_rows_give_the_same_bits(form):
-    X, y = make_stream("random", 400, 7)
-    weight = weights(400)
-    parameters = {"eta": 0.02, "random_state": 1, **FORMS[form]}
-    whole, chunks, rows = (OPAUC(**parameters) for _ in range(3))
-    whole.fit(X, y, sample_weight=weight)
-    for part in np.array_split(np.arange(400), [1, 3, 70, 71, 256]):
-        chunks.partial_fit(X[part], y[part], sample_weight=weight[part])
-    for i in range(400):
-        rows.learn_one(X[i], y[i], sample_weight=weight[i])
-    for other in (chunks, rows):
-        assert pickle.dumps(other.stream_.learned) == pickle.dumps(whole.stream_.learned)
 
 
 @pytest.mark.parametrize("scale", [None, "standard"])

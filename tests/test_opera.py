@@ -186,16 +186,6 @@ def test_it_ranks_what_no_line_can(pairs, loss):
     assert model.gamma_ == pytest.approx(Gaussian("median").width(4, (X / X[:1000].std(axis=0))[:1000]), rel=0.2)
 
 
-def test_same_rows_same_bits_in_float32_however_they_are_cut():
-    X, y = make_stream("random", 300, 4)
-    whole, parts = OPERA(gamma="median", random_state=0), OPERA(gamma="median", random_state=0)
-    whole.fit(X, y)
-    for rows in np.array_split(np.arange(300), [1, 2, 63, 64, 65, 190]):
-        parts.partial_fit(X[rows], y[rows])
-    assert whole.coef_.tobytes() == parts.coef_.tobytes()
-    assert whole.stream_.learned.memory.f.tobytes() == parts.stream_.learned.memory.f.tobytes()
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

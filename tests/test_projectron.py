@@ -254,27 +254,6 @@ def assert_same(a, b):
     assert a.calibration_ == b.calibration_
 
 
-@pytest.mark.parametrize("parameters", [{}, {"theta": 0.0, "dtype": "float64"}, {"engine": "reference"}], ids=str)
-@pytest.mark.parametrize("classes", [2, 3])
-def test_any_chunking_gives_the_same_bits(parameters, classes):
-    n = 300 if "engine" in parameters else 1300
-    X, y = three_classes(n, 4)
-    y = y if classes == 3 else np.minimum(y, 1)
-    weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], n)
-    whole, chunks, rows = estimator(**parameters), estimator(**parameters), estimator(**parameters)
-    whole.fit(X, y, weight)
-    for part in np.array_split(np.arange(n), [5, 6, 70, 255, 1023]):
-        if len(part):
-            chunks.partial_fit(X[part], y[part], classes=range(classes), sample_weight=weight[part])
-    for i in range(5):
-        rows.partial_fit(X[i : i + 1], y[i : i + 1], classes=range(classes), sample_weight=weight[i : i + 1])
-    for i in range(5, n):
-        rows.learn_one(X[i], y[i], weight[i])
-    assert_same(whole, chunks)
-    assert_same(whole, rows)
-    assert_same(whole, estimator(**parameters).fit(X[weight > 0], y[weight > 0], weight[weight > 0]))
-
-
 @pytest.mark.parametrize("scale", [None, "standard"])
 def test_csr_rows_are_learned_as_dense_ones(scale):
     X, y = make_stream("random", 400, 6)

@@ -140,7 +140,7 @@ def members_of(X, y, stream):
     return members
 
 
-@pytest.mark.parametrize(("name", "runs"), [("reference", 1500), ("fused", 6000)])
+@pytest.mark.parametrize(("name", "runs"), [("reference", 600), ("fused", 2000)])
 def test_4_reservoir_is_uniform_and_its_gradient_unbiased_with_the_exact_variance(name, runs):
     X, y, stream, points = reservoir_runs(name, runs)
     members = members_of(X, y, stream)

@@ -91,21 +91,6 @@ def test_weight_zero_skips_the_row_exactly():
     assert one_by_one.calibration_ == absent.calibration_
 
 
-def test_weights_in_any_chunking_give_the_same_bits():
-    X, y = make_stream("random", 400, 4)
-    weight = np.random.default_rng(2).gamma(1.0, size=400)
-    parameters = {"eta": 0.2, "n_components": 32, "random_state": 0, "average": "poly"}
-    whole = FPOGD(**parameters).fit(X, y, sample_weight=weight)
-    chunks, rows = FPOGD(**parameters), FPOGD(**parameters)
-    for part in np.array_split(np.arange(400), 7):
-        chunks.partial_fit(X[part], y[part], sample_weight=weight[part])
-    for i in range(400):
-        rows.learn_one(X[i], y[i], sample_weight=weight[i])
-    for other in (chunks, rows):
-        np.testing.assert_array_equal(whole.coef_, other.coef_)
-        assert whole.calibration_ == other.calibration_
-
-
 def test_all_weights_zero():
     X, y = make_stream("random", 20, 4)
     model = FPOGD(random_state=0).fit(X, y)

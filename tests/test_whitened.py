@@ -170,16 +170,6 @@ def test_warm_rows():
     assert Learner(Whitened(Nystroem(1500), 700)).warm_rows(4) == 1500
 
 
-def test_cuts_and_pickles_leave_no_trace(inner):
-    X, y = make_stream("random", 1200, 6)
-    whole = Stream(Learner(Whitened(inner, 4), seed=0)).partial_fit(X, y)
-    parts = Stream(Learner(Whitened(inner, 4), seed=0))
-    for a, b in pairwise([0, 1, 7, 300, 1023, 1100, 1200]):
-        parts = pickle.loads(pickle.dumps(parts.partial_fit(X[a:b], y[a:b])))
-    np.testing.assert_array_equal(whole.learned.w, parts.learned.w)
-    np.testing.assert_array_equal(whole.score(X), parts.score(X))
-
-
 @pytest.mark.parametrize("system", [FPOGD, OGD, OPAUC, SPAM, ExactAUC])
 def test_with_every_kind_of_system_dense_and_csr(inner, system):
     X, y = make_stream("random", 1500, 6)
