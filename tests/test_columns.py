@@ -210,7 +210,7 @@ def test_age_is_before_the_newest_of_all_dates():
 
 def test_text_in_numbers_is_an_error_or_missing():
     encoder = ColumnEncoder().learn_one({"a": 1.0})
-    with pytest.raises(ValueError, match="column 'a' is one of numbers, but holds 'n/a' at row 0: mend it, or say"):
+    with pytest.raises(ValueError, match="column 'a' is one of numbers, but holds 'n/a' at row 0: correct it, or say"):
         encoder.learn_one({"a": "n/a"})
     tolerant = ColumnEncoder(Columns(on_text="missing", marks_after=0)).learn_one({"a": 1.0})
     assert tolerant.transform_one({"a": "n/a"}).tolist() == [1.0, 1.0]
@@ -235,7 +235,7 @@ def test_text_in_numbers_is_an_error_or_missing():
         (np.eye(3), "must be a data frame whose columns have names"),
         (pl.LazyFrame({"a": [1.0]}), "collect it first"),
         ([{"a": 1.0}], r"of mappings make one, pandas.DataFrame\(X\)"),
-        (pd.DataFrame({"a": [1j]}), "column 'a' has the type complex128"),
+        (pd.DataFrame({"a": [1j]}), "column 'a' holds a complex at row 0"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Determining the:polars.exceptions.PerformanceWarning")

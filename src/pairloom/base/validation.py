@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from pairloom.base.refusal import Refusal
 from pairloom.base.typing import Array
 
 LARGEST = {"float32": 1e15, "float64": 1e100}
-"""Values beyond these overflow when squared and summed."""
+"""Products and sums of many squares of values up to these are still numbers; of larger ones they may overflow."""
 
 LIGHTEST, HEAVIEST = 1e-100, 1e100
 """Weights beyond these count as these: sums, squares and ratios of others may be no numbers."""
@@ -79,10 +80,12 @@ def refuse_masked(name: str, values: Any) -> None:
 
 def is_missing(value: Any) -> bool:
     """Whether an object stands for a missing value: None, NaN, NaT, pandas' NA."""
+    if isinstance(value, np.ndarray):
+        return False
     try:
         return value is None or bool(value != value)
     except (TypeError, ValueError, ArithmeticError):  # NA does not even say whether it equals itself
-        return True
+        return not hasattr(value, "__len__")  # nor do containers
 
 
 def refuse_text(X: Any, name: str = "X") -> None:
@@ -144,15 +147,22 @@ def check_finite(X: Any, dtype: str, given: Any = None, names: Any = None, *, na
 def _raise_for(given: Any, dtype: str, row: int, column: int, names: Any) -> None:
     value = (given.tocsr() if hasattr(given, "tocsr") else np.asarray(given))[row, column]
     value = np.nan if is_missing(value) else float(value)
-    where = _place((row, column), names)
+    there = f", column {column}" + (f" ({names[column]!r})" if names is not None else "")
     if np.isnan(value):
-        raise ValueError(f"Input X contains NaN at {where}. {FILL}")
+        raise Refusal("Input X contains NaN", row=row, then=there, python=f". {FILL}")
     if np.isinf(value):
-        raise ValueError(f"Input X contains infinity at {where}.")
-    raise ValueError(
-        f"Input X contains {value:g} at {where}, too large for {dtype} (infinity when squared). Scale the columns"
-        + (", or use dtype='float64'." if dtype == "float32" else ".")
-    )
+        raise Refusal("Input X contains infinity", row=row, then=there)
+    raise too_large(f"Input X contains {value:g}", row, there, dtype)
+
+
+def too_large(what: str, row: int, there: str, dtype: str) -> Refusal:
+    """The error of a number that is finite, and beyond what a model of this dtype takes."""
+    scale, wider = ": scale the column", dtype == "float32"
+    return Refusal(
+        what, row=row, then=f"{there}, too large for {dtype}, which takes up to {LARGEST[dtype]:g}",
+        python=scale + (", or use dtype='float64'" if wider else ""),
+        command=scale + (", or fit with --set dtype=float64" if wider else ""),
+    )  # fmt: skip
 
 
 def _place(index: Any, names: Any = None) -> str:
@@ -269,7 +279,7 @@ def check_weight(sample_weight: Any, n: int) -> Array:
         raise ValueError(f"sample_weight has shape {weight.shape}, but X has {n} rows")
     bad = np.flatnonzero(~((weight >= 0) & (weight < np.inf)))
     if bad.size:
-        raise ValueError(f"sample_weight must be finite and not negative; it is {weight[bad[0]]} at row {bad[0]}")
+        raise Refusal(f"sample_weight must be finite and not negative; it is {weight[bad[0]]}", row=int(bad[0]))
     return np.where(weight > 0, np.clip(weight, LIGHTEST, HEAVIEST), 0.0)
 
 

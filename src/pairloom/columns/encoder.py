@@ -12,11 +12,12 @@ from pairloom.columns.frames import Table
 from pairloom.columns.kinds import Columns, Kind
 from pairloom.columns.loops import CATEGORY, NUMBER, OPEN, encode
 from pairloom.columns.reading import Values, is_gap, read_row, read_table, told_by
-from pairloom.columns.state import CODES, MARKED, PLAIN, ColumnsState, first_state
+from pairloom.columns.state import CODES, KINDS, MARKED, PLAIN, ColumnsState, first_state
 
 UNKNOWN = -1
 """The code of a category that was never learned, while there is room for more."""
 
+WORDS = {code: kind or "open" for kind, code in KINDS.items()}
 
 NO_WEIGHT = np.ones(0)
 """Of rows that are not learned."""
@@ -65,9 +66,7 @@ class Encoder:
         kinds: dict[str, Kind | None] = {}
         for name, kind, value in zip(names, declared, first, strict=True):
             own = pinned.get(name, kind)
-            # Even a missing float is a float.
-            tells = own is None and (type(value) is float or not is_gap(value))
-            kinds[name] = told_by(value, name, 0) if tells else own
+            kinds[name] = told_by(value, name, 0) if own is None and not is_gap(value) else own
         used = [name for name, kind in kinds.items() if kind != "drop"]
         if not used:
             raise ValueError("columns= drops all columns: there is nothing to learn from")
@@ -79,6 +78,11 @@ class Encoder:
     def width(self) -> int:
         """Numbers of a row."""
         return self.state.width
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """Kinds by name; "open" while nothing has come that tells."""
+        return {name: WORDS[kind] for name, kind in zip(self.state.names, self.state.plain_kinds, strict=True)}
 
     @property
     def is_plain(self) -> bool:

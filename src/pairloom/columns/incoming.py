@@ -73,15 +73,14 @@ def one_row(encoder: Encoder, x: Any) -> Any:
     return x.tolist() if isinstance(x, np.ndarray) else list(x)
 
 
-def named_columns(X: Any, columns: ColumnsLike) -> Table | None:
-    """The columns of a frame, if they have names."""
+def named_columns(X: Any, columns: ColumnsLike, encoder: Encoder | None) -> Table | None:
+    """The columns of a frame, if they have names; ``encoder``: of the rows before, if there were any."""
     first = X[0] if isinstance(X, (list, tuple)) and len(X) else X
     if isinstance(first, Mapping) and not hasattr(X, "tocsr"):  # one kind of sparse rows is a mapping
         raise ValueError("X must be a data frame or an array: of mappings make one, pandas.DataFrame(X)")
     if not is_named(X):
         return None
-    dropped = {name for name, kind in dict(columns_of(columns).kinds).items() if kind == "drop"}
-    table = table_of(X, dropped)
+    table = table_of(X, dict(columns_of(columns).kinds) if encoder is None else encoder.kinds)
     if len(table) == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required.")
     return table

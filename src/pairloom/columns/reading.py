@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from pairloom.base.exact import FIRST_YEAR, LAST_YEAR
+from pairloom.base.refusal import Refusal, shown
 from pairloom.base.typing import Array
-from pairloom.base.validation import LARGEST, is_missing, values_by_name
+from pairloom.base.validation import LARGEST, is_missing, too_large, values_by_name
 from pairloom.columns.frames import Table
 from pairloom.columns.kinds import Kind, OnText
 from pairloom.columns.loops import CATEGORY, DATE, DROP, NUMBER, OPEN
 from pairloom.columns.state import KINDS, ColumnsState
 from pairloom.columns.values import LONGEST, category_of, days_of, kind_of, number_of
 
-WORDS = {NUMBER: "numbers", DATE: "dates"}
+WORDS = {NUMBER: "numbers", DATE: "dates", CATEGORY: "categories"}
 
 
 @dataclass(slots=True)
@@ -52,7 +54,7 @@ def read_row(state: ColumnsState, x: Any, on_text: OnText, dtype: str) -> Values
         plain = type(value)
         if kind == NUMBER and (plain is float or plain is int or plain is bool):
             if not -largest <= value <= largest and value == value:
-                raise _too_large(number_of(value), names[j], 0, dtype)
+                raise _beyond(number_of(value), names[j], 0, dtype)
         elif kind != CATEGORY or plain is not str or not 0 < len(value) <= LONGEST:
             now, given[j] = _value(names[j], kind, value, on_text, dtype)
             if now != kind:
@@ -64,16 +66,17 @@ def told_by(value: Any, name: str, row: int) -> Kind:
     """The kind that the first value of a column speaks for."""
     kind = kind_of(value)
     if kind is None:
-        raise ValueError(
-            f"column {name!r} holds a {type(value).__name__} at row {row}, which is none of numbers, text and dates: "
-            f'leave it out, columns={{{name!r}: "drop"}}'
-        )
+        raise Refusal(
+            f"column {name!r} holds a {type(value).__name__}", row=row,
+            then=", which is none of numbers, text and dates", python=f': leave it out, columns={{{name!r}: "drop"}}',
+            command=f": fit with --set columns.{name}=drop",
+        )  # fmt: skip
     return kind
 
 
 def is_gap(value: Any) -> bool:
     """Whether a value is missing: None, NaN, NaT, NA, or an empty text."""
-    return value == "" if type(value) is str else is_missing(value)
+    return not value if isinstance(value, (str, bytes)) else is_missing(value)
 
 
 def _first_kind(column: Array, name: str) -> int:
@@ -89,16 +92,19 @@ def _column(name: str, kind: int, column: Array, on_text: OnText, dtype: str) ->
         return np.full(len(column), np.nan)
     if kind == CATEGORY:
         return [
-            value if type(value) is str and 0 < len(value) <= LONGEST else None if is_gap(value) else category_of(value)
-            for value in column.tolist()
+            value if type(value) is str and 0 < len(value) <= LONGEST else _category(name, value, row)
+            for row, value in enumerate(column.tolist())
         ]
     if column.dtype == object:
         made = [_number(name, kind, value, row, on_text) for row, value in enumerate(column.tolist())]
         column = np.array(made, dtype=float)
     with np.errstate(invalid="ignore"):
         bad = np.flatnonzero(np.abs(column) > LARGEST[dtype])
+    if bad.size and kind == DATE and on_text == "missing":
+        return np.where(np.isinf(column), np.nan, column)
     if bad.size:
-        raise _too_large(float(column[bad[0]]), name, int(bad[0]), dtype)
+        value = float(column[bad[0]])
+        raise _no_date(name, int(bad[0])) if kind == DATE else _beyond(value, name, int(bad[0]), dtype)
     return column
 
 
@@ -109,11 +115,29 @@ def _value(name: str, kind: int, value: Any, on_text: OnText, dtype: str) -> tup
     if kind == OPEN:
         kind = KINDS[told_by(value, name, 0)]
     if kind == CATEGORY:
-        return kind, category_of(value)
+        return kind, _category(name, value, 0)
     made = _number(name, kind, value, 0, on_text)
     if abs(made) > LARGEST[dtype]:
-        raise _too_large(made, name, 0, dtype)
+        if kind == NUMBER:
+            raise _beyond(made, name, 0, dtype)
+        if on_text == "raise":
+            raise _no_date(name, 0)
+        made = np.nan
     return kind, made
+
+
+def _category(name: str, value: Any, row: int) -> str | None:
+    """The name of a category; None if it is missing."""
+    if is_gap(value):
+        return None
+    try:
+        return category_of(value)
+    except ValueError:
+        raise Refusal(
+            f"column {name!r} is one of categories, but holds {shown(value)}", row=row,
+            python=f': correct it, or leave the column out, columns={{{name!r}: "drop"}}',
+            command=f": correct it, or fit with --set columns.{name}=drop",
+        ) from None  # fmt: skip
 
 
 def _number(name: str, kind: int, value: Any, row: int, on_text: OnText) -> float:
@@ -125,17 +149,19 @@ def _number(name: str, kind: int, value: Any, row: int, on_text: OnText) -> floa
     except ValueError:
         if on_text == "missing":
             return np.nan
-    raise ValueError(
-        f"column {name!r} is one of {WORDS[kind]}, but holds {value!r:.60} at row {row}: mend it, or say before the "
-        f'first row that it is of another kind, columns={{{name!r}: "category"}}, or that such values are missing, '
-        'columns=Columns(on_text="missing")'
-    )
+    raise Refusal(
+        f"column {name!r} is one of {WORDS[kind]}, but holds {shown(value)}", row=row,
+        python=": correct it, or say before the first row that it is of another kind, "
+        f'columns={{{name!r}: "category"}}, or that such values are missing, columns=Columns(on_text="missing")',
+        command=f": correct it, or fit with --set columns.{name}=category or --set columns.on_text=missing",
+    )  # fmt: skip
 
 
-def _too_large(value: float, name: str, row: int, dtype: str) -> ValueError:
+def _beyond(value: float, name: str, row: int, dtype: str) -> ValueError:
     if np.isinf(value):
-        return ValueError(f"column {name!r} holds infinity at row {row}")
-    return ValueError(
-        f"column {name!r} holds {value:g} at row {row}, too large for {dtype} (infinity when squared): scale it"
-        + (", or use dtype='float64'" if dtype == "float32" else "")
-    )
+        return Refusal(f"column {name!r} holds infinity", row=row)
+    return too_large(f"column {name!r} holds {value:g}", row, "", dtype)
+
+
+def _no_date(name: str, row: int) -> ValueError:
+    return Refusal(f"column {name!r} holds a date outside the years {FIRST_YEAR} to {LAST_YEAR}", row=row)

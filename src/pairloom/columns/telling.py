@@ -6,7 +6,7 @@ from typing import Self
 from pairloom.columns.encoder import Encoder
 from pairloom.columns.kinds import Columns
 from pairloom.columns.loops import AGAIN, CATEGORY, COUNT, DATE, DROP, HIGH, LOW, NUMBER, ORDER, WHOLE
-from pairloom.columns.state import KINDS, MARKED, ColumnsState
+from pairloom.columns.state import MARKED, ColumnsState
 
 ENOUGH = 256
 """Rows after which a column may be said to look like an id."""
@@ -32,9 +32,8 @@ class ColumnReport:
     def of(cls, encoder: Encoder) -> Self:
         """What an encoder knows."""
         state = encoder.state
-        words = {code: kind or "open" for kind, code in KINDS.items()}
         return cls(
-            {name: words[int(kind)] for name, kind in zip(state.names, state.kinds, strict=True)},
+            encoder.kinds,
             {name: list(known) for name, known in zip(state.names, state.categories, strict=True) if known},
             constant(state), id_like(state),
         )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pairloom.base.refusal import Refusal, shown
 from pairloom.base.times import TimeColumn
 from pairloom.base.typing import Array
 from pairloom.base.validation import column_names, named_row
@@ -63,11 +64,12 @@ def _checked(clock: TimeColumn, times: Array) -> Array:
     """Times that are there, and finite; else ValueError naming the first row whose time is not."""
     bad = np.flatnonzero(~np.isfinite(times))
     if bad.size:
-        what = "is missing" if np.isnan(times[bad[0]]) else "is infinite"
-        raise ValueError(
-            f"column {clock.column!r} tells the time of rows, by half_life=, but {what} at row {bad[0]}: fill it "
-            "in, or leave the row out"
-        )
+        odd = "is outside the years 1 to 9999" if clock.dates else "is infinite"
+        what = "is missing" if np.isnan(times[bad[0]]) else odd
+        raise Refusal(
+            f"column {clock.column!r} tells the time of rows, by half_life=, but {what}", row=int(bad[0]),
+            python=": fill it in, or leave the row out",
+        )  # fmt: skip
     return times
 
 
@@ -78,7 +80,7 @@ def _one(clock: TimeColumn, value: Any, row: int) -> float:
     try:
         return DAY * float(days_of(value)) if clock.dates else number_of(value)
     except ValueError:
-        raise _other_kind(clock, f"holds {value!r:.60} at row {row}") from None
+        raise _other_kind(clock, f"holds {shown(value)}", row) from None
 
 
 def _place(clock: TimeColumn, n: int, names: Sequence[str] | None) -> int:
@@ -100,13 +102,14 @@ def _not_among(clock: TimeColumn, names: list[Any]) -> ValueError:
     return ValueError(f"half_life= names the column {clock.column!r}, which is none of the columns {names}")
 
 
-def _other_kind(clock: TimeColumn, found: str) -> ValueError:
+def _other_kind(clock: TimeColumn, found: str, row: int | None = None) -> ValueError:
     if clock.dates:
-        return ValueError(
-            f"half_life= is a length of time by the column {clock.column!r}, which must hold dates, but {found}: "
-            f"give it as a number in the units of that column, as in half_life=({clock.column!r}, 3600.0)"
-        )
-    return ValueError(
-        f"half_life= is a number in the units of the column {clock.column!r}, which must hold numbers, but {found}: "
-        f'for dates give a length of time, as in half_life=({clock.column!r}, "7d")'
-    )
+        return Refusal(
+            f"half_life= is a length of time by the column {clock.column!r}, which must hold dates, but {found}",
+            row=row, python=": give it as a number in the units of that column, "
+            f"as in half_life=({clock.column!r}, 3600.0)",
+        )  # fmt: skip
+    return Refusal(
+        f"half_life= is a number in the units of the column {clock.column!r}, which must hold numbers, but {found}",
+        row=row, python=f': for dates give a length of time, as in half_life=({clock.column!r}, "7d")',
+    )  # fmt: skip

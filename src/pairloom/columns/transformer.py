@@ -88,7 +88,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """The numbers of rows, by what is known."""
         encoder = self._known()
-        table = self._table(X)
+        table = self._table(X, encoder)
         validate_data(self, X, reset=False, skip_check_array=True)
         return encoder.encode(table, self.dtype)
 
@@ -120,15 +120,15 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         check_choice("dtype", self.dtype, Literal["float32", "float64"])
         check_flag("codes", self.codes)
 
-    def _table(self, X: Any) -> Any:
-        table = named_columns(X, self.columns)
+    def _table(self, X: Any, encoder: Encoder | None) -> Any:
+        table = named_columns(X, self.columns, encoder)
         if table is None:
             raise ValueError(f"X must be a data frame whose columns have names; got a {type(X).__name__}")
         return table
 
     def _learn(self, X: Any, sample_weight: Any, *, first: bool) -> Self:
         self._check_parameters()
-        table = self._table(X)
+        table = self._table(X, None if first else self._encoder)
         weight = check_weight(sample_weight, len(table))
         keep = weight > 0
         if not first:

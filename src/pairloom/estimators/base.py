@@ -240,7 +240,7 @@ class StreamEstimator(BaseEstimator, ABC):
         """Rows, dense, CSR or of named columns; unless it is the first call, with the columns that the model knows."""
         check_choice("dtype", self.dtype, Dtype)
         dtype, encoder = (self.dtype, None) if first else (self.stream_.model.dtype, self._encoder)
-        table = named_columns(X, self.columns) if first or encoder is not None else None
+        table = named_columns(X, self.columns, encoder) if first or encoder is not None else None
         if table is not None:
             if not first:
                 validate_data(self, X, reset=False, skip_check_array=True)
@@ -267,7 +267,7 @@ class StreamEstimator(BaseEstimator, ABC):
         """Valid rows with the columns that the model knows, as numbers."""
         check_is_fitted(self)
         encoder, dtype = self._encoder, self.stream_.model.dtype
-        table = None if encoder is None else named_columns(X, encoder.part)
+        table = None if encoder is None else named_columns(X, encoder.part, encoder)
         if encoder is not None and table is not None:
             validate_data(self, X, reset=False, skip_check_array=True)
             return encoder.encode(table, dtype)
