@@ -70,3 +70,20 @@ def test_a_missing_label_is_named(y, message):
     X, _ = make_stream("random", 3, 4)
     with pytest.raises(ValueError, match=message):
         FPOGD().fit(X, np.array(y, dtype=object if None in y else None))
+
+
+@pytest.mark.parametrize("y", [["a", np.nan, "b"], ["1", 1, "2"], [2**63, 2**63 + 1, -1], [2**53 + 1, float(2**53), 1]])
+def test_lists_that_numpy_would_merge_are_refused(y):
+    X, _ = make_stream("random", 3, 4)
+    before = FPOGD(random_state=0)
+    with pytest.raises(ValueError, match=r"contains NaN|mixes labels|Unknown label type"):
+        before.fit(X, y)
+    assert not hasattr(before, "stream_")
+
+
+def test_large_labels_stay_whole_numbers():
+    X, _ = make_stream("random", 2, 4)
+    for labels in ([2**64 - 1, 2**64 - 2], [2**53, 2**53 + 1], np.array([2**64 - 1, 0], np.uint64)):
+        model = FPOGD(random_state=0).fit(X, labels)
+        assert sorted(model.classes_.tolist()) == sorted(int(one) for one in labels)
+        assert model.predict(X).dtype.kind in "iu"

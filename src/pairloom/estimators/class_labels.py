@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from pairloom.base.refusal import Refusal, shown
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.base.validation import is_missing
+
+UNORDERED = "{} mixes labels that cannot be ordered, such as text and numbers"
 
 
 @node
@@ -75,10 +78,11 @@ def learn_labels(known: Labels | None, y: Array, classes: Any, pos_label: Any = 
     allowed = set(declared.tolist())
     if not set(present.tolist()) <= allowed:
         row, label = next((i, label) for i, label in enumerate(y.tolist()) if label not in allowed)
-        raise ValueError(
-            f"label {label!r} at row {row} is not one of {declared.tolist()}, the classes of this model; "
-            "name all labels with classes= in the first call of partial_fit"
-        )
+        raise Refusal(
+            f"label {shown(label)}", row=row, then=f" is not one of {declared.tolist()}, the classes of this model",
+            python="; name all labels with classes= in the first call of partial_fit",
+            command="; name one against all others, --positive VALUE",
+        )  # fmt: skip
     if pos_label is not None and len(declared) > 1 and pos_label not in allowed:
         raise ValueError(f"pos_label={pos_label!r} is not one of the classes {declared.tolist()}")
     if known is not None and len(known.classes) == len(declared):
@@ -88,7 +92,7 @@ def learn_labels(known: Labels | None, y: Array, classes: Any, pos_label: Any = 
 
 def declared_classes(classes: Any) -> Array:
     """The labels that ``classes=`` names: an array, a list or a set."""
-    declared = _unique("classes", np.asarray(list(classes) if isinstance(classes, Set) else classes))
+    declared = _unique("classes", np.asarray(as_labels(list(classes) if isinstance(classes, Set) else classes)))
     if len(declared) < 2:
         raise ValueError(f"classes= must name at least two labels; got {declared.tolist()}")
     return declared
@@ -112,6 +116,17 @@ def _check_unchanged(known: Labels | None, declared: Array) -> None:
             f"classes={declared.tolist()} names {len(now)} labels, but this model began with two: name them all in the "
             "first call of partial_fit. Fit a new model"
         )
+
+
+def as_labels(y: Any) -> Any:
+    """Labels of a list as they are: NumPy would make the text "nan" of a gap, and doubles of large whole numbers."""
+    try:
+        kind = np.asarray(y).dtype.kind if isinstance(y, (list, tuple)) else ""
+    except ValueError:  # lists of different lengths: scikit-learn says so
+        return y
+    mixed = kind in ("U", "S") and not all(isinstance(label, (str, bytes)) for label in y)
+    rounded = kind == "f" and any(isinstance(label, int) and abs(label) > 2**53 for label in y)
+    return np.asarray(y, dtype=object) if mixed or rounded else y
 
 
 def check_no_gaps(y: Array) -> None:
@@ -140,8 +155,7 @@ def _first_two(known: Labels | None, y: Array, present: Array) -> Array:
                 seen.append(label)
     else:
         seen += list(extra)
-    mixed = len({isinstance(label, str) for label in seen}) > 1
-    return _unique("y", np.asarray(seen, dtype=object if mixed else None))
+    return _unique("y", np.asarray(seen, dtype=object))
 
 
 def _unique(name: str, values: Array) -> Array:
@@ -149,7 +163,8 @@ def _unique(name: str, values: Array) -> Array:
     try:
         found = np.unique(values)
     except TypeError:
-        raise ValueError(f"{name} mixes labels that cannot be ordered, such as text and numbers") from None
+        raise ValueError(UNORDERED.format(name)) from None
     labels = [label.item() if isinstance(label, np.generic) else label for label in found.tolist()]
     plain = found.dtype.kind in "biufUS" or all(isinstance(label, (str, int, float)) for label in labels)
-    return np.array(labels) if plain and len(labels) else found
+    made = np.array(labels) if plain and len(labels) else found
+    return made if made.tolist() == labels else found  # of some whole numbers NumPy makes doubles
