@@ -189,7 +189,7 @@ def broken(form, frame, text):
         del rows[701][3:5]
     out = io.StringIO()
     csv.writer(out).writerows(rows)
-    said = {"columns": "column 'payments_24h' is one of numbers, but holds 'oops': mend it",
+    said = {"columns": "column 'payments_24h' is one of numbers, but holds 'oops': correct it",
             "infinity": "column 'payments_1h' holds infinity"}  # fmt: skip
     return out.getvalue().encode(), 703, said.get(form, "expected 18 values, as the header has, got 16")
 

@@ -143,6 +143,8 @@ def test_serve_scores_at_once_and_learns_when_the_label_comes(frame, folder):
     pairloom.save(python, folder / "python")
     assert (folder / "later").read_bytes() == (folder / "python").read_bytes()
 
-    again = Service(folder, "--label", "kind", "--checkpoint", "run", "--resume")
-    assert again(row(5, id=5))["score"] == python.score_one(row(5))
-    assert again.end() == (0, "1 scored, 0 learned, 0 late, 0 unknown, 0 errors, 1 pending\n")
+    again = Service(folder, "--id", "payment", "--label", "kind", "--checkpoint", "run", "--resume")
+    assert again("x" * 9_000_000) == {"error": "the line is longer than 8 MB", "line": 1}
+    said = again(row(5, payment=5))
+    assert (said["payment"], said["score"]) == (5, python.score_one(row(5)))
+    assert again.end() == (0, "1 scored, 0 learned, 0 late, 0 unknown, 1 errors, 1 pending\n")

@@ -203,7 +203,7 @@ def test_kinds_are_read_as_they_are_known(tmp_path, only):
     (tmp_path / "a.csv").write_bytes(b"flag,zip,day,empty,number\ntrue,007,2024-01-01,,2024-01-01\nfalse,8,x,,1\n")
     reader = only(tmp_path / "a.csv")
     [piece] = reader.pieces()
-    assert piece.infer(["flag", "zip", "empty"]) == {"flag": "number", "zip": "number", "empty": None}
+    assert piece.infer(["flag", "zip", "empty"]) == {"flag": "number", "zip": "category", "empty": None}
     kinds = {"flag": "number", "zip": "category", "day": "date", "empty": None, "number": "number"}
     rows = piece.table(0, 2, kinds).to_pylist()
     assert [row["zip"] for row in rows] == ["007", "8"]

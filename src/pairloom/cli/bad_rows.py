@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from pairloom.cli.ending import in_other_words
+from pairloom.cli.ending import message_of
 from pairloom.data.readers import InputError, Piece
 
 MOST_TOLD = 5
@@ -77,7 +77,7 @@ class BadRows:
 
     def tell(self, piece: Piece, row: int, error: ValueError) -> None:
         """A row that cannot be taken."""
-        text = f"{piece.name}:{piece.records.line_of(row)}: {in_other_words(str(error))}"
+        text = f"{piece.name}:{piece.records.line_of(row)}: {message_of(error)}"
         if not self.skip:
             raise BadRow(text, row)
         self.count += 1

@@ -9,7 +9,6 @@
 """
 
 import os
-import re
 import sys
 import traceback
 import warnings
@@ -20,20 +19,9 @@ from typing import Any, NoReturn
 import typer
 
 from pairloom.base.extras import MissingExtra
+from pairloom.base.refusal import Refusal
 
 FAILED, WRONG, INTERRUPTED, UNREAD, TERMINATED = 1, 2, 130, 141, 143
-
-WORDS = (
-    (r" at row 0\b", ""),
-    (r"columns=\{'(.*?)': \"(\w+)\"\}", r"--set columns.\1=\2"),
-    (r"columns=Columns\(on_text=\"missing\"\)", "--set columns.on_text=missing"),
-    (
-        r"name all labels with classes= in the first call of partial_fit",
-        "name one against all others, --positive VALUE",
-    ),
-    (r"before the\s+first row ", ""),
-)
-"""What Python's users are told to write, as the command has it."""
 
 
 @contextmanager
@@ -58,15 +46,9 @@ def manners(debug: bool) -> Iterator[None]:
         _fail(error, debug)
 
 
-def in_other_words(text: str) -> str:
-    """A message with options in place of Python's parameters.
-
-    >>> in_other_words("column 'a' holds infinity at row 0")
-    "column 'a' holds infinity"
-    """
-    for python, option in WORDS:
-        text = re.sub(python, option, text)
-    return text
+def message_of(error: ValueError) -> str:
+    """What is wrong and what to do about it, on the command line: whoever says it knows the line of the row."""
+    return error.for_command if isinstance(error, Refusal) else str(error)
 
 
 def _fail(error: Exception, debug: bool) -> NoReturn:
@@ -76,7 +58,7 @@ def _fail(error: Exception, debug: bool) -> NoReturn:
     if isinstance(error, InputError):
         text, code = str(error), WRONG
     elif isinstance(error, ValueError):
-        text, code = f"pairloom: {in_other_words(str(error))}", WRONG
+        text, code = f"pairloom: {message_of(error)}", WRONG
     elif isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         text, code = f"pairloom: {where}{error.strerror}", FAILED

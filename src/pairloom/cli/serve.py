@@ -12,31 +12,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy.special import expit
 
-from pairloom.cli.ending import in_other_words
-from pairloom.cli.labels import LabelReader, plain
+from pairloom.base.refusal import shown, what_of
+from pairloom.cli.labels import LabelReader
+from pairloom.cli.lines import LONGEST, lines_of
 from pairloom.cli.predict import classifier
 from pairloom.cli.saying import Progress
 from pairloom.cli.signals import Stop
 from pairloom.data.readers.jsonl import parsed
-from pairloom.data.readers.records import Cutter, line_ends
 from pairloom.persist import Checkpointer, save
+
+REPLY = ("score", "probability", "learned", "late", "unknown", "error", "line")
+"""Keys of replies, besides the id."""
 
 
 @dataclass
 class Pending:
     """Rows that were scored and wait for their labels, the oldest first; at most ``most``.
 
-    Of those that had to go, as many ids are remembered: a label that comes too late is told from one that nobody knows.
+    Of those that had to go, as many ids are remembered, so that a label that comes too late is told from one of an
+    unknown row. Keys are ids as JSON writes them: 1, 1.0, true and "1" are four.
     """
 
     most: int
-    rows: "OrderedDict[Any, Any]" = field(default_factory=OrderedDict)
-    gone: "OrderedDict[Any, None]" = field(default_factory=OrderedDict)
+    rows: "OrderedDict[str, Any]" = field(default_factory=OrderedDict)
+    gone: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
 
-    def add(self, key: Any, row: Any) -> None:
+    def add(self, key: str, row: Any) -> None:
         """A row that was scored; one with the same id takes the place of an older one."""
         self.rows.pop(key, None)
         self.rows[key] = row
@@ -44,10 +47,6 @@ class Pending:
             self.gone[self.rows.popitem(last=False)[0]] = None
         if len(self.gone) > self.most:
             self.gone.popitem(last=False)
-
-    def take(self, key: Any) -> Any:
-        """The row of an id, which waits no longer; None if there is none."""
-        return self.rows.pop(key, None)
 
 
 class Server:
@@ -59,57 +58,73 @@ class Server:
             raise ValueError(
                 "serve takes rows by the names of their columns, and this model learned LIBSVM: columns without"
             )
+        if id_name in REPLY:
+            raise ValueError(f"--id {id_name}: replies use this key for something else; the others are {list(REPLY)}")
         self.model, self.id_name, self.label = model, id_name, label
         self.names = [str(name) for name in names]
         self.labels, self.pending = LabelReader.of(model), Pending(pending)
         self.counts = dict.fromkeys(("scored", "learned", "late", "unknown", "errors"), 0)
 
-    def answer(self, line: bytes, number: int) -> dict[str, Any]:
-        """What is said to a line."""
-        given: dict[str, Any] = {}
+    def answer(self, line: bytes | None, number: int) -> str:
+        """The reply to a line, as JSON. None: the line was too long."""
+        reply: dict[str, Any] = {}
         try:
+            if line is None:
+                raise ValueError(f"the line is longer than {LONGEST >> 20} MB")
             given = parsed(line)
-            return self._answer(given)
+            reply = self._id(given.get(self.id_name))
+            return json.dumps(reply | self._answer(given, json.dumps(reply)), allow_nan=False)
         except ValueError as error:
             self.counts["errors"] += 1
-            key = {"id": given[self.id_name]} if self.id_name in given else {}
-            return {**key, "error": in_other_words(str(error)), "line": number}
+            return json.dumps({**reply, "error": what_of(error), "line": number}, allow_nan=False)
 
-    def _answer(self, given: dict[str, Any]) -> dict[str, Any]:
-        key, label = given.get(self.id_name), given.get(self.label)
-        if isinstance(key, (dict, list)):
-            raise ValueError(f"the id {self.id_name!r} must be a number or text")
+    def _id(self, key: Any) -> dict[str, Any]:
+        """What a reply begins with: the id, if there is one."""
+        try:
+            if isinstance(key, (dict, list)):
+                raise ValueError
+            json.dumps(key, allow_nan=False)
+        except ValueError:
+            raise ValueError(f"the id {self.id_name!r} must be a number or text") from None
+        return {} if key is None else {self.id_name: key}
+
+    def _answer(self, given: dict[str, Any], key: str) -> dict[str, Any]:
+        """What is said of a row, a label or both; all is checked before anything changes."""
+        label = given.get(self.label)
         row = {name: given.get(name) for name in self.names} if any(name in given for name in self.names) else None
         if row is None and label is None:
             raise ValueError(f"neither a row, {self.names[:3]} ..., nor a label, {self.label!r}")
-        answer: dict[str, Any] = {} if key is None else {"id": key}
-        if row is not None:
-            y = None if label is None else self._label(label)
-            answer |= self._score(row)
-            if y is None and key is not None:
-                self.pending.add(key, row)
-        else:
-            y, row = self._label(label), self.pending.take(key)
-            if row is None:
-                what = "late" if key in self.pending.gone else "unknown"
-                self.counts[what] += 1
-                return {**answer, what: True}
+        y = None if label is None else self._label(label)
+        if row is None:
+            return self._learn_later(key, y)
+        score = self.model.score_one(row)
+        reply = {"score": score, "probability": float(expit(score))}
         if y is not None:
-            self.model.learn_one(row, y)
-            self.counts["learned"] += 1
-            answer["learned"] = self.model.n_seen_
-        return answer
+            reply |= self._learn(row, y)
+        elif given.get(self.id_name) is not None:
+            self.pending.add(key, row)
+        self.counts["scored"] += 1
+        return reply
+
+    def _learn_later(self, key: str, y: Any) -> dict[str, Any]:
+        if key in self.pending.rows:
+            reply = self._learn(self.pending.rows[key], y)
+            del self.pending.rows[key]
+            return reply
+        what = "late" if key in self.pending.gone else "unknown"
+        self.counts[what] += 1
+        return {what: True}
+
+    def _learn(self, row: dict[str, Any], y: Any) -> dict[str, Any]:
+        self.model.learn_one(row, y)
+        self.counts["learned"] += 1
+        return {"learned": self.model.n_seen_}
 
     def _label(self, label: Any) -> Any:
-        y = self.labels.read(np.array([plain(label) or ""]))[0].item()
-        if y not in self.model.classes_.tolist() and len(self.model.classes_) > 1:
-            raise ValueError(f"label {y!r} is not one of {self.model.classes_.tolist()}, the classes of this model")
+        y, known = self.labels.read_one(label), self.model.classes_.tolist()
+        if y not in known and len(known) > 1:
+            raise ValueError(f"label {shown(y)} is not one of {known}, the classes of this model")
         return y
-
-    def _score(self, row: dict[str, Any]) -> dict[str, Any]:
-        score = self.model.score_one(row)
-        self.counts["scored"] += 1
-        return {"score": score, "probability": float(expit(score))}
 
 
 def run(
@@ -127,22 +142,15 @@ def run(
     stdin = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115  it is not ours to close
     with Stop() as gate:
         try:
-            _serve(server, Cutter("stdin", stdin, line_ends, gate), checkpoints)
+            for number, line in lines_of(stdin, gate):
+                print(server.answer(line, number), flush=True)
+                if checkpoints is not None:
+                    checkpoints.after(model, model.n_seen_)
         finally:  # also where nobody reads the answers any more
             if checkpoints is not None and model.n_seen_ > max(checkpoints.positions(), default=0):
                 checkpoints.save(model, model.n_seen_)
             if out is not None:
                 save(model, out)
-    told = ", ".join(
-        f"{count:,} {name}" for name, count in {**server.counts, "pending": len(server.pending.rows)}.items()
-    )
-    progress.note(told)
+    counts = {**server.counts, "pending": len(server.pending.rows)}
+    progress.note(", ".join(f"{count:,} {name}" for name, count in counts.items()))
     return gate.code
-
-
-def _serve(server: Server, cutter: Cutter, checkpoints: Checkpointer | None) -> None:
-    """Line by line, each answered before the next one is read."""
-    while (piece := cutter.piece(1)) is not None:
-        print(json.dumps(server.answer(piece.record(0), piece.line_of(0))), flush=True)
-        if checkpoints is not None:
-            checkpoints.after(server.model, server.model.n_seen_)

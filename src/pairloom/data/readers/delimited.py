@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pairloom.base.extras import needed
-from pairloom.data.readers.kinds import Kinds, as_dates, kind_of_text, kind_of_type
+from pairloom.data.readers.kinds import Kinds, as_dates, has_codes, kind_of_text, kind_of_type
 from pairloom.data.readers.opening import Gate, InputError
 from pairloom.data.readers.records import Cutter, Records, row_ends
 
@@ -65,7 +65,12 @@ class DelimitedPiece:
         # What is no text is told when its row is learned; here it must not be in the way of the others.
         span = str(self.records.span(0, len(self)), "utf-8", "replace").encode()
         found = self._read(span, dict.fromkeys(names), lambda row: "skip")
-        return {name: self._kind(found.column(name)) for name in names}
+        kinds = {name: self._kind(found.column(name)) for name in names}
+        numbers = [name for name, kind in kinds.items() if kind == "number"]
+        if numbers:
+            texts = self._read(span, dict.fromkeys(numbers, "string"), lambda row: "skip")
+            kinds |= {name: "category" for name in numbers if has_codes(texts.column(name))}
+        return kinds
 
     @staticmethod
     def _kind(column: Any) -> str | None:
@@ -102,9 +107,11 @@ class DelimitedPiece:
         made = self._checked(low, high, types)
         found = {name: made.schema.field(name).type for name, kind in kinds.items() if kind == "number"}
         self.loose.update(name for name, own in found.items() if str(own) == "bool")
-        # A date among numbers is no number of days, but something to be said: as text it will be.
-        strange = [name for name, own in found.items() if kind_of_type(own) == "date"]
-        return self._checked(low, high, types | dict.fromkeys(strange, "string")) if strange else made
+        # A date among numbers is no number of days, but something to be said: as text it will be. Hexadecimal digits
+        # are whole numbers for pyarrow, but no doubles.
+        strange: Types = {name: "string" for name, own in found.items() if kind_of_type(own) == "date"}
+        strange |= {name: "double" for name, own in found.items() if str(own) == "int64"}
+        return self._checked(low, high, types | strange) if strange else made
 
     def _checked(self, low: int, high: int, types: Types) -> Any:
         pyarrow = needed("pyarrow", "io", "Reading CSV")

@@ -3,9 +3,12 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, ClassVar
 
+from pairloom.base.exact import text_of
 from pairloom.base.extras import needed
+from pairloom.base.refusal import shown
 from pairloom.data.readers.kinds import Kinds, as_dates, kind_of_text
 from pairloom.data.readers.opening import Gate
 from pairloom.data.readers.records import Cutter, Records, line_ends
@@ -41,15 +44,31 @@ def readable(records: Records) -> Iterator[dict[str, Any]]:
 def parsed(line: bytes) -> dict[str, Any]:
     """The object on a line; ValueError if there is none."""
     try:
-        made = json.loads(line)
+        made = json.loads(line, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON: {error.msg}, at letter {error.pos + 1}") from None
     except UnicodeDecodeError:
         raise ValueError("the text is not UTF-8") from None
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
+    except _Twice as error:
+        raise ValueError(f"the key {error.args[0]!r:.60} is there twice") from None
+    except ValueError:
+        raise ValueError("a number has more digits than can be read") from None
     if not isinstance(made, dict):
-        raise ValueError(f"expected an object, {{...}}, got {str(made)[:40]}")
+        raise ValueError(f"expected an object, {{...}}, got {shown(made)}")
+    return made
+
+
+class _Twice(ValueError):
+    """A key that an object has twice: nobody knows which one is meant."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        seen: set[str] = set()
+        raise _Twice(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
     return made
 
 
@@ -85,30 +104,31 @@ class JsonPiece:
 
 
 def _kind(values: list[Any]) -> str | None:
-    there = [value for value in values if value is not None and value != "" and not isinstance(value, (dict, list))]
+    there = [value for value in values if value not in (None, "") and not isinstance(value, (dict, list))]
+    there = [value for value in there if not isinstance(value, float) or isfinite(value)]
     if not there:
         return None
     if not any(isinstance(value, str) for value in there):
         return "number"
     pyarrow = needed("pyarrow", "io", "Reading JSON lines")
-    return kind_of_text(pyarrow.array(map(_text, there), pyarrow.string()))
+    return kind_of_text(pyarrow.array(map(text_of, there), pyarrow.string()))
 
 
 def _column(pyarrow: Any, name: str, values: list[Any], kind: str | None) -> Any:
     nested = next((value for value in values if isinstance(value, (dict, list))), None)
     if nested is not None:
         raise ValueError(f"{name!r} holds {json.dumps(nested)[:40]}, which is neither a number nor text: --drop {name}")
+    values = [None if value != value else value for value in values]
+    if kind is None and all(value is None for value in values):
+        return pyarrow.nulls(len(values))
     if kind in ("number", None) and not any(isinstance(value, str) for value in values):
         try:
             return pyarrow.array([None if value is None else float(value) for value in values], pyarrow.float64())
         except OverflowError:
             raise ValueError(f"{name!r} holds a number beyond all doubles") from None
-    text = pyarrow.array([None if value is None else _text(value) for value in values], pyarrow.string())
+    try:
+        texts = [None if value is None else text_of(value) for value in values]
+    except ValueError:
+        raise ValueError(f"{name!r} holds infinity, which is no category") from None
+    text = pyarrow.array(texts, pyarrow.string())
     return as_dates(text) if kind == "date" else text
-
-
-def _text(value: Any) -> str:
-    """A value as text: true is "true", 3.0 is "3"."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return value if isinstance(value, str) else json.dumps(value)

@@ -5,6 +5,9 @@ from typing import Any
 from pairloom.base.extras import needed
 
 NUMBER = r"^\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
+CODE = r"^\s*[-+]?0[0-9xX][0-9a-fA-F]*\s*$"
+"""Whole numbers with zeros before them: 01 is not 1 where it is a code, such as that of a place."""
+
 DATE = r"^\s*\d{4}-\d{2}-\d{2}([T ]|\s*$)"
 
 Kinds = dict[str, str | None]
@@ -29,18 +32,29 @@ def kind_of_type(type_: Any) -> str | None:
 def kind_of_text(column: Any) -> str:
     """The kind of a column that holds text: "number" or "date" if most of its values are such, else "category".
 
-    So a slip in a column of numbers is found, and does not turn it into one of categories.
+    So a slip in a column of numbers is found, and does not turn it into one of categories. Codes do: one whole number
+    with a zero before it is enough.
 
     >>> import pyarrow
     >>> kind_of_text(pyarrow.array(["1", "2.5", "x", None])), kind_of_text(pyarrow.array(["A1", "7", "B2"]))
     ('number', 'category')
+    >>> kind_of_text(pyarrow.array(["10115", "01067"]))
+    'category'
     """
     compute = needed("pyarrow.compute", "io", "Reading columns")
+    if has_codes(column):
+        return "category"
     for kind, pattern in (("number", NUMBER), ("date", DATE)):
         hits = compute.sum(compute.match_substring_regex(column, pattern)).as_py() or 0
         if hits > 0.5 * (compute.sum(compute.not_equal(column, "")).as_py() or 0):
             return kind
     return "category"
+
+
+def has_codes(column: Any) -> bool:
+    """Whether some text is a whole number with a zero before it, or in hexadecimal digits."""
+    compute = needed("pyarrow.compute", "io", "Reading columns")
+    return bool(compute.any(compute.match_substring_regex(column, CODE)).as_py())
 
 
 def as_dates(column: Any) -> Any:

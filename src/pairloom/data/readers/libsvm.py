@@ -1,14 +1,20 @@
 """LIBSVM: a label, then `column:value` of what is not 0, line by line."""
 
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy as np
 
 from pairloom.base.typing import Array
 from pairloom.data.readers.kinds import Kinds
 from pairloom.data.readers.opening import BROKEN, Gate, InputError, is_regular, opened
 from pairloom.data.readers.records import Cutter, Records, line_ends
+
+UNDERSCORE = re.compile(rb"^[^#\n]*_", re.M)
+"""In a row, not in a comment: Python's own numbers may have them."""
 
 DENSE = 1024
 """Columns up to which rows are arrays; beyond, CSR."""
@@ -84,6 +90,8 @@ class LibsvmPiece:
         from sklearn.datasets import load_svmlight_file
 
         lines = self.records.span(low, high)
+        if UNDERSCORE.search(lines):
+            raise ValueError("no LIBSVM row: a number has no underscores")
         try:
             X, y = load_svmlight_file(io.BytesIO(lines), n_features=width, zero_based=False)
         except (ValueError, OverflowError) as error:
@@ -95,4 +103,6 @@ class LibsvmPiece:
             raise ValueError(f"no LIBSVM row: {error}") from None
         if len(y) != high - low:
             raise ValueError("no LIBSVM row")
+        if (np.abs(y) >= 2**53).any():
+            raise ValueError("no LIBSVM row: a label of 2^53 or more cannot be told from the next one")
         return (X.toarray() if width <= DENSE else X), y
