@@ -13,6 +13,7 @@ import pytest
 import pairloom
 from pairloom.base.tree import same
 from pairloom.columns import ColumnEncoder, Columns
+from pairloom.evaluation import prequential
 from pairloom.systems import FPOGD
 from tests.generic import assert_same
 
@@ -184,6 +185,14 @@ def test_models_with_open_columns_are_saved_and_loaded(tmp_path):
         loaded = pairloom.load(tmp_path / "model")
         assert same(loaded.state_, made.state_)
     assert loaded.columns_.categories["x"] == ["\ud800", "v"]
+
+
+def test_evaluation_row_by_row_learns_what_a_frame_says():
+    frame = pd.DataFrame({"gap": [np.nan, 1.0, 2.0, 3.0], "id": 2**60 + np.arange(4)})
+    y, part = np.array([0, 1, 0, 1]), {"id": "category"}
+    made, expected = (FPOGD(n_components=8, columns=part, random_state=0) for _ in range(2))
+    prequential(made, (frame, y), progress=False)
+    assert_same(made, expected.partial_fit(frame, y))
 
 
 VALUES = {

@@ -78,7 +78,7 @@ def microseconds(moments: Any) -> Any:
 
 def naive(value: datetime) -> datetime:
     """A time in UTC, without its zone; ValueError if that is before year 1 or after year 9999."""
-    offset = value.utcoffset()
+    offset = None if value.tzinfo is None else value.utcoffset()
     try:
         return value if offset is None else value.replace(tzinfo=None) - offset
     except OverflowError:

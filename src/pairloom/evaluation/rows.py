@@ -83,16 +83,14 @@ def _row(X: Any, i: int) -> Any:
 
 def named(x: Any) -> dict[Any, Any]:
     """One row as a mapping, by its column names or numbers; what is missing in a column of another type is None."""
-    names = column_names(x)
-    array = np.asarray(x.toarray() if is_sparse(x) else x)
-    values = array[0].tolist()
-    if names is None:
-        return dict(enumerate(values))
-    if array.dtype.kind == "O":
-        types = nw.from_native(x, eager_only=True).schema.values()
-        gaps = [not dtype.is_numeric() and is_missing(value) for dtype, value in zip(types, values, strict=True)]
-        values = [None if gap else value for gap, value in zip(gaps, values, strict=True)]
-    return dict(zip(names, values, strict=True))
+    if column_names(x) is None:
+        return dict(enumerate(np.asarray(x.toarray() if is_sparse(x) else x)[0].tolist()))
+    frame = nw.from_native(x, eager_only=True)
+    [row] = frame.rows(named=True)  # column by column: in an array, whole numbers would become doubles
+    return {
+        name: None if not dtype.is_numeric() and is_missing(row[name]) else row[name]
+        for name, dtype in frame.schema.items()
+    }
 
 
 class Pending:

@@ -30,7 +30,11 @@ class OneByOne:
         return self.sign * float(self.model.score_one(_values(row)))
 
     def learn(self, row: Row) -> None:
-        self.model.learn_one(_values(row), row.y, sample_weight=row.weight)
+        if hasattr(row.x, "columns") and not hasattr(self.model, "stream_"):
+            # The types of a frame say what its first values may not: a mapping has none.
+            self.model.partial_fit(row.x, np.array([row.y]), sample_weight=np.array([row.weight]))
+        else:
+            self.model.learn_one(_values(row), row.y, sample_weight=row.weight)
 
 
 class River:
