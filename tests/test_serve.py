@@ -109,7 +109,7 @@ def test_replies_name_the_id_as_the_lines_do():
     server = Server(fitted(), "payment_id", "label", 100)
     assert strict(server.answer(changed(payment_id="a", id=3), 1))["payment_id"] == "a"
     assert strict(server.answer(b'{"payment_id": 3, "label": 7}', 1))["payment_id"] == 3
-    with pytest.raises(ValueError, match="--id score: replies use this key"):
+    with pytest.raises(ValueError, match="--id score: replies have keys score, "):
         Server(fitted(), "score", "label", 100)
 
 

@@ -59,7 +59,7 @@ class Server:
                 "serve takes rows by the names of their columns, and this model learned LIBSVM: columns without"
             )
         if id_name in REPLY:
-            raise ValueError(f"--id {id_name}: replies use this key for something else; the others are {list(REPLY)}")
+            raise ValueError(f"--id {id_name}: replies have keys {', '.join(REPLY)} of their own: name another")
         self.model, self.id_name, self.label = model, id_name, label
         self.names = [str(name) for name in names]
         self.labels, self.pending = LabelReader.of(model), Pending(pending)

@@ -1,6 +1,7 @@
 """JSON lines: an object on each line. Parsed by Python's own parser, whose errors say where they are."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
@@ -67,8 +68,7 @@ class _Twice(ValueError):
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        seen: set[str] = set()
-        raise _Twice(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+        raise _Twice(Counter(key for key, _ in pairs).most_common(1)[0][0])
     return made
 
 
