@@ -9,7 +9,7 @@ demo: $(READY)
 	$(BIN)/pairloom demo
 
 test: $(READY) browser
-	OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # The test of the report opens it in Chromium, and skips without one; where Debian's package can be had, it is.
 browser:

@@ -35,6 +35,8 @@ SLOW_TEST = 120
 """Seconds after which a test fails."""
 SLOW_MUTATION = 600
 """Seconds after which a mutation counts as one that nobody caught."""
+FEW = 60
+"""Tests that a mutation meets first."""
 SWAPS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
     ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.And: "or", ast.Or: "and",
@@ -211,19 +213,29 @@ class Suite:
             return ""
         path = self.source / "pairloom" / one.file
         text, time = path.read_text(), path.stat().st_mtime_ns
-        names = self.folder / "tests.txt"
-        names.write_text("\n".join(tests))
         path.write_text(mutated(text, spot.where, one.new))
         try:
             self._discard(one, spot)
-            code, output = self.pytest("-x", f"@{names}", seconds=SLOW_MUTATION)
-        except subprocess.TimeoutExpired:
-            return ""
+            return self._first_failure(tests)
         finally:
             path.write_text(text)
             os.utime(path, ns=(time, time))
             self._discard(one, spot)
-        return (sorted(_failed(output)) or ["the package does not import"])[0] if code else ""
+
+    def _first_failure(self, tests: list[str]) -> str:
+        """The first of some tests that fails: the fastest few by themselves, then the rest in the suite's own order."""
+        names = self.folder / "tests.txt"
+        for part in (tests[:FEW], tests[FEW:]):
+            if not part:
+                continue
+            names.write_text("\n".join(part))
+            try:
+                code, output = self.pytest("-x", f"@{names}", seconds=SLOW_MUTATION)
+            except subprocess.TimeoutExpired:
+                return ""
+            if code:
+                return (sorted(_failed(output)) or ["the package does not import"])[0]
+        return ""
 
     def _discard(self, one: Mutation, spot: Spot) -> None:
         """Remove the machine code of what calls a compiled function: it is inlined there."""

@@ -59,23 +59,6 @@ def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, n
     return X, y
 
 
-FIRST = (
-    "every_estimator", "every_engine", "contributing", "memory_laws", "compiled", "features", "kernels", "extras",
-    "data", "benchmarks", "demo", "sparse", "blocked", "forest_systems", "forest_engines", "agreement", "checkpoint",
-    "docs", "scikit_learn", "persist_fuzz", "koil", "growing", "oam", "opauc", "compositions", "promises", "persist",
-    "memories", "projectron", "opera", "whitened", "threads", "fuzz", "pairs_page", "systems_table",
-)  # fmt: skip
-"""Long files. Two processes take whole files in turn, in this order: the last ones are short, so both end together.
-The first two compile nearly everything, one type of numbers each. The next ones share no compiled code with them."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, then those of many tests."""
-    rank = {f"test_{name}": k for k, name in enumerate(FIRST)}
-    count = Counter(item.path for item in items)
-    items.sort(key=lambda item: (rank.get(item.path.stem, len(FIRST)), -count[item.path], str(item.path)))
-
-
 STREAMS = ("random", "duplicates", "sorted", "one_class_first")
 
 
