@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from pairloom.base.extras import needed
+from pairloom.base.files import replacing
 from pairloom.base.typing import Array
 from pairloom.metrics.auc import weighted_auc
 from pairloom.metrics.curve import average_precision, mass_above
@@ -19,6 +20,12 @@ def _figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+def _save(figure: Any, out: Path) -> None:
+    """Under exactly this name, which matplotlib would complete; all of it or nothing."""
+    with replacing(out) as file:
+        figure.savefig(file, format=out.suffix[1:].lower() or "png", dpi=150)
 
 
 def draw_curves(scores: Array, positive: Array, weights: Array, out: Path, title: str) -> None:
@@ -45,7 +52,7 @@ def draw_curves(scores: Array, positive: Array, weights: Array, out: Path, title
         axes.set_ylim(-0.01, 1.01)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(title, fontsize=11, color=INK)
-    figure.savefig(out, dpi=150)
+    _save(figure, out)
 
 
 def draw_race(model: Any, out: Path, title: str) -> None:
@@ -54,7 +61,7 @@ def draw_race(model: Any, out: Path, title: str) -> None:
     axes = figure.subplots(2, sharex=True, gridspec_kw={"height_ratios": [3, 2]})
     model.plot_race(axes)
     figure.suptitle(title, fontsize=11, color=INK)
-    figure.savefig(out, dpi=150)
+    _save(figure, out)
 
 
 def draw_strata(sizes: dict[str, Array], out: Path, title: str) -> None:
@@ -69,4 +76,4 @@ def draw_strata(sizes: dict[str, Array], out: Path, title: str) -> None:
         axes.spines[["top", "right"]].set_visible(False)
     figure.axes[0].set_ylabel("share of the class")
     figure.suptitle(title, fontsize=11, color=INK)
-    figure.savefig(out, dpi=150)
+    _save(figure, out)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -11,6 +10,7 @@ from posixpath import basename
 from typing import TYPE_CHECKING, Literal
 
 from pairloom.base.extras import needed
+from pairloom.base.files import replacing
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -78,10 +78,8 @@ def _read_record(folder: Path) -> dict[str, str]:
 
 
 def _write_record(folder: Path, record: dict[str, str]) -> None:
-    # Replaced in one move, so that another process never reads half a record.
-    draft = folder / f"{RECORD}.{os.getpid()}"
-    draft.write_text(json.dumps(record, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    draft.replace(folder / RECORD)
+    with replacing(folder / RECORD, lasting=False) as file:
+        file.write((json.dumps(record, indent=2, sort_keys=True) + "\n").encode())
 
 
 def _sha256(path: Path) -> str:

@@ -10,6 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from pairloom.base.files import replacing
 from pairloom.base.typing import Array
 
 INK, FAINT = "#333333", "#8c8c8c"
@@ -56,7 +57,8 @@ def draw(panels: list[Panel], out: Path, title: str, caption: str) -> None:
         if column == 0:
             above.set_ylabel("AUC of the last rows", color=INK, fontsize=9)
             below.set_ylabel("share of the class", color=INK, fontsize=9)
-    figure.savefig(out, format="png")
+    with replacing(out) as file:
+        figure.savefig(file, format="png")
 
 
 def draw_auc(axes: Axes, panel: Panel) -> None:

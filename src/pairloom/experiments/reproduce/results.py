@@ -1,11 +1,12 @@
 """Results: one CSV file per experiment, sorted by cell, and one of the runs that they come from."""
 
 import csv
-import os
+import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pairloom.base.files import replacing
 from pairloom.experiments.reproduce.cells import Cell, Record, Task
 
 KEY = ("dataset", "system", "axis", "value", "fold")
@@ -93,12 +94,12 @@ class Results:
         middle = [column for column in columns if column not in (*KEY, *STAMP)]
         order = [one for one in (*KEY, *middle, *STAMP) if one in columns]
         self.folder.mkdir(parents=True, exist_ok=True)
-        part = self._path(name).with_suffix(".part")
-        with part.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, order, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(records)
-        os.replace(part, self._path(name))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, order, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+        with replacing(self._path(name), lasting=False) as file:
+            file.write(text.getvalue().encode())
 
 
 def _value(column: str, text: str) -> Any:

@@ -4,6 +4,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from pairloom.base.files import replacing
 from pairloom.base.html import Markup, joined
 from pairloom.experiments.reproduce.report.auc_table import auc_section
 from pairloom.experiments.reproduce.report.claims import findings
@@ -60,7 +61,8 @@ def write(folder: Path) -> Path:
     )
     path = folder / "index.html"
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    with replacing(path) as file:
+        file.write(page.encode())
     return path
 
 
