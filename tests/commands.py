@@ -35,6 +35,9 @@ os.chdir(task["cwd"])
 os.environ.clear()
 os.environ.update(task["env"])
 sys.argv = ["pairloom", *task["args"]]
+if task["most_bytes"]:
+    import resource
+    resource.setrlimit(resource.RLIMIT_FSIZE, (task["most_bytes"],) * 2)
 try:
     app()
 except SystemExit as end:  # at once: to tear all of this down takes longer than most commands
@@ -60,10 +63,16 @@ class Nursery:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
         self.process = subprocess.Popen([sys.executable, "-W", "error", "-c", NURSERY], env=environment(), **pipes)
 
-    def __call__(self, *args: object, stdin: bytes = b"", cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def __call__(
+        self, *args: object, stdin: bytes = b"", stdin_file: Path | None = None, cwd: Path | None = None,
+        most_bytes: int | None = None,
+    ) -> subprocess.CompletedProcess[str]:  # fmt: skip
+        """``most_bytes``: of a file; what would be longer meets a full disk."""
         names = {name: self.folder / name for name in ("stdin", "stdout", "stderr")}
         names["stdin"].write_bytes(stdin)
+        names["stdin"] = stdin_file or names["stdin"]
         task = {"args": list(map(str, args)), "cwd": str(cwd or self.folder), "env": environment()}
+        task["most_bytes"] = most_bytes
         task |= {name: str(path) for name, path in names.items()}
         print(json.dumps(task), file=self.process.stdin, flush=True)
         code = int(self.process.stdout.readline())

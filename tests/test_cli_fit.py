@@ -102,7 +102,8 @@ def test_libsvm_and_many_files_and_folders(command, tmp_path):
     done = command("fit", tmp_path / "folder", *FPOGD_16, "--model", tmp_path / "m", "--width", 5)
     assert done.returncode == 2
     assert f"{tmp_path / 'folder' / '1.svm'}:51: no LIBSVM row" in done.stderr
-    assert (tmp_path / "m").read_bytes() == saved(make().fit(X[:150], y[:150]), tmp_path)
+    assert (tmp_path / "m").read_bytes() == made
+    assert (tmp_path / "m.partial").read_bytes() == saved(make().fit(X[:150], y[:150]), tmp_path)
 
 
 def test_a_pipe_from_another_process(text, model, tmp_path):
@@ -202,14 +203,15 @@ def test_a_malformed_row_is_told_with_its_line_and_the_rows_before_it_are_saved(
     done = command(*args, "--checkpoint", "run", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(f"rows:{line}: {said}")
-    assert done.stderr.endswith("\nThe 700 rows before it are in m.\n")
+    assert done.stderr.endswith("\nThe 700 rows before it are in m.partial.\n")
     assert len(done.stderr.splitlines()) == 2
     assert done.stdout == ""
     before = frame.head(700).copy()
     if form in ("csv", "gz", "columns", "infinity"):
         before.loc[0, "device"] = "two\nlines"
     expected = saved(make().fit(before.drop(columns="fraud"), before["fraud"]), tmp_path)
-    assert (tmp_path / "m").read_bytes() == expected
+    assert not (tmp_path / "m").exists()
+    assert (tmp_path / "m.partial").read_bytes() == expected
 
     done = command(*args, "--checkpoint", "other", "--on-bad-row", "skip", "--quarantine", "bad", cwd=tmp_path)
     assert done.returncode == 0
@@ -247,6 +249,8 @@ WRONG = {
     "header": (b"a,label\n", "rows.csv: there are no rows to learn from"),
     "no label": (b"a,b\n1,2\n", "rows.csv: which column is the label? Say --label; there are 'a', 'b'"),
     "twice": (b"a,a,label\n1,2,0\n", "rows.csv:1: the header names 'a' twice"),
+    "many": (b"a,b,c,d,e,f,g,h,bad\n" + b"1," * 8 + b"0\n", "rows.csv: which column is the label? Say --label; "
+             "there are 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'bad'"),
     "nothing": (b"label\n1\n", "rows.csv: there is no column to learn from"),
     "nested": (b'{"a": {}, "label": 1}\n', "rows.csv:1: 'a' holds {}, which is neither a number nor text: --drop a"),
     "labels": (b"a,label\n1,0\n2,1\n3,2\n", "rows.csv:4: label 2 is not one of [0, 1], the classes of this model"),

@@ -11,7 +11,7 @@ import pytest
 from tests.commands import start
 
 N = 6000
-FIT = ("fit", "-", "--system", "FPOGD", "--set", "n_components=16", "--chunk", "100", "--model")
+FIT = ("fit", "-", "--system", "FPOGD", "--set", "n_components=16", "--chunk", "100", "--log", "log", "--model")
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,12 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(rows, whole, tmp_pat
         fit.communicate()
         assert fit.returncode == -9
     assert not (tmp_path / "m").exists()
+    assert not (tmp_path / "log").exists()
+    assert (tmp_path / "log.partial").exists()
     assert go_on(rows, tmp_path) == whole
+    log = [json.loads(line)["row"] for line in (tmp_path / "log").read_text().splitlines()]
+    assert log == list(range(100, N + 1, 100))  # each row once, in spite of all kills
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "m", "run"]
 
 
 def test_a_signal_before_the_first_row_leaves_nothing_behind(rows, tmp_path):

@@ -35,8 +35,9 @@ from pairloom.cli.options import (
     Weight,
     Width,
 )
-from pairloom.cli.parameters import DEFAULT
-from pairloom.cli.root import app, check_writable
+from pairloom.cli.outputs import check
+from pairloom.cli.parameters import DEFAULT, literal
+from pairloom.cli.root import app
 
 
 @app.command(epilog="Example: [bold]pairloom fit payments.csv --label fraud --model payments.pairloom[/bold]")
@@ -71,9 +72,8 @@ def fit(
 
     Ctrl-C ends the stream: what has come is learned and saved.
     """
-    for option, out in (("--model", model), ("--log", log), ("--quarantine", quarantine)):
-        if out is not None:
-            check_writable(out, option)
+    outputs = {"--model": model, "--log": log, "--quarantine": quarantine, "--set monitor": _monitor(settings or [])}
+    check(outputs, files, checkpoint)
     if resume and checkpoint is None:
         raise typer.BadParameter("goes on from a folder of checkpoints: --checkpoint DIR", param_hint="--resume")
     with manners(debug):
@@ -85,6 +85,12 @@ def fit(
                 checkpoint, every, resume, half_life, log, on_bad_row is OnBadRow.SKIP, quarantine, as_json, quiet,
             )
         )  # fmt: skip
+
+
+def _monitor(settings: list[str]) -> Path | None:
+    """The page that a model writes of itself, --set monitor=page.html."""
+    given = [literal(value) for key, _, value in (text.partition("=") for text in settings) if key == "monitor"]
+    return Path(given[-1]) if given and isinstance(given[-1], str) else None
 
 
 @app.command(epilog="Example: [bold]pairloom predict payments.pairloom new.csv --keep time --alert-rate 0.01[/bold]")
@@ -115,16 +121,16 @@ def predict(
 
     Columns are found by their names; those that the model does not know are left alone.
     """
-    for option, path in (("--out", out), ("--quarantine", quarantine)):
-        if path is not None:
-            check_writable(path, option)
+    check({"--out": out, "--quarantine": quarantine}, [model, *files])
     with manners(debug):
         from pairloom.cli.predict import run
 
-        run(
+        code = run(
             model, files, out, proba=proba, alert_rate=alert_rate, keep=keep or [], format_=format_.value, chunk=chunk,
             skip=on_bad_row is OnBadRow.SKIP, quarantine=quarantine, as_json=as_json, quiet=quiet,
         )  # fmt: skip
+        if code is not None:
+            raise typer.Exit(code)
 
 
 @app.command(
@@ -151,16 +157,16 @@ def evaluate(
 
     Nothing is learned. Of each row 17 bytes are kept until the end.
     """
-    for option, path in (("--figure", figure), ("--quarantine", quarantine)):
-        if path is not None:
-            check_writable(path, option)
+    check({"--figure": figure, "--quarantine": quarantine}, [model, *files])
     with manners(debug):
         from pairloom.cli.evaluate import run
 
-        run(
+        code = run(
             model, files, label=label, weight=weight, format_=format_.value, chunk=chunk, figure=figure, quiet=quiet,
             skip=on_bad_row is OnBadRow.SKIP, quarantine=quarantine, as_json=as_json,
         )  # fmt: skip
+        if code is not None:
+            raise typer.Exit(code)
 
 
 @app.command(epilog="Example: [bold]pairloom inspect payments.pairloom --figure model.png[/bold]")
@@ -176,8 +182,7 @@ def inspect(
     debug: Debug = False,
 ) -> None:
     """Say what is in a model file: parts, columns, labels, strata, the race, memory."""
-    if figure is not None:
-        check_writable(figure, "--figure")
+    check({"--figure": figure}, [model])
     with manners(debug):
         from pairloom.cli.inspect import run
 
@@ -208,8 +213,7 @@ def serve(
 
     A line that cannot be taken is answered by {"error": ...}. Rows that wait for labels are not in checkpoints.
     """
-    if out is not None:
-        check_writable(out, "--out")
+    check({"--out": out}, [model, "-"], checkpoint)
     if resume and checkpoint is None:
         raise typer.BadParameter("goes on from a folder of checkpoints: --checkpoint DIR", param_hint="--resume")
     with manners(debug):

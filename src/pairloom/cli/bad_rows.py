@@ -1,12 +1,11 @@
 """Malformed rows: found by halving, told with their place, or put aside."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import typer
 
 from pairloom.cli.ending import message_of
+from pairloom.cli.outputs import Output
 from pairloom.data.readers import InputError, Piece
 
 MOST_TOLD = 5
@@ -57,23 +56,10 @@ def in_halves(
 class BadRows:
     """What becomes of them: the first stops the command, or all are counted, and put into a file as they were."""
 
-    def __init__(self, skip: bool, quarantine: Path | None, quiet: bool = False, *, resume: bool = False) -> None:
+    def __init__(self, skip: bool, quarantine: Output | None, quiet: bool = False) -> None:
         if quarantine is not None and not skip:
             raise ValueError("--quarantine is for rows that are skipped: --on-bad-row skip")
         self.skip, self.quarantine, self.quiet, self.count = skip, quarantine, quiet, 0
-        if quarantine is not None:
-            quarantine.open("ab" if resume else "wb").close()
-
-    @property
-    def size(self) -> int:
-        """Bytes put aside."""
-        return 0 if self.quarantine is None else self.quarantine.stat().st_size
-
-    def restart(self, count: int, size: int) -> None:
-        """Go back to what was so at a checkpoint."""
-        self.count = count
-        if self.quarantine is not None:
-            os.truncate(self.quarantine, min(size, self.size))
 
     def tell(self, piece: Piece, row: int, error: ValueError) -> None:
         """A row that cannot be taken."""
@@ -85,6 +71,5 @@ class BadRows:
             last = "; the next ones are counted" if self.count == MOST_TOLD else ""
             typer.echo(f"{text} (skipped{last})", err=True)
         if self.quarantine is not None:
-            record = piece.records.record(row)
-            with self.quarantine.open("ab") as out:
-                out.write((b"" if out.tell() else piece.header) + record)
+            header = b"" if self.quarantine.size() else piece.header
+            self.quarantine.write(header + piece.records.record(row))

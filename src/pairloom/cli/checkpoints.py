@@ -1,13 +1,13 @@
 """Checkpoints of a run over files and pipes: the model, how far it is, and a digest of the rows behind it."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from pairloom.base.files import replacing
+from pairloom.cli.outputs import RECORD
 from pairloom.persist import Checkpointer
 
-RECORD = "rows.json"
 KEPT = 4
 """Positions whose digests are kept: one more than there may be checkpoints, and one that was never finished."""
 
@@ -52,7 +52,8 @@ class Run:
         """A checkpoint."""
         newest = sorted({**self.rows, position: told}.items())[-KEPT:]
         self.rows = dict(newest)
-        _write(self.checkpoints.path / RECORD, {"settings": self.settings, "rows": self.rows})
+        with replacing(self.checkpoints.path / RECORD) as out:
+            out.write(json.dumps({"settings": self.settings, "rows": self.rows}).encode())
         self.checkpoints.save(model, position)
 
     def _read(self) -> None:
@@ -67,13 +68,3 @@ class Run:
                 raise ValueError(
                     f"--resume goes on as the run began: {name} was {settings.get(name)!r}, and is {value!r}"
                 )
-
-
-def _write(path: Path, content: dict[str, Any]) -> None:
-    """A file that is complete or not there."""
-    beside = path.with_suffix(".tmp")
-    with beside.open("w") as out:
-        json.dump(content, out)
-        out.flush()
-        os.fsync(out.fileno())
-    beside.replace(path)

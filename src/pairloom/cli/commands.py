@@ -10,7 +10,8 @@ from pairloom.base.extras import needed
 from pairloom.cli import at_work
 from pairloom.cli.ending import manners
 from pairloom.cli.options import Debug, Json
-from pairloom.cli.root import app, check_writable
+from pairloom.cli.outputs import check
+from pairloom.cli.root import app
 
 __all__ = ["app", "at_work"]
 
@@ -41,7 +42,7 @@ def demo(
 
     AUCClassifier first, then every online system, beside scikit-learn's RBFSampler + SGDClassifier on the same rows.
     """
-    check_writable(out, "--out")
+    check({"--out": out})
     needed("matplotlib", "plot", "The demo")
     # Imported here, so that `pairloom --help` does not wait for scikit-learn and matplotlib.
     from pairloom.experiments.demo import run

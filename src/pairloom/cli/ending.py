@@ -67,7 +67,8 @@ def _fail(error: Exception, debug: bool) -> NoReturn:
     else:
         text = f"pairloom: {type(error).__name__}: {error}" + ("" if debug else "\nThat is a bug: --debug says where.")
         code = FAILED
-    typer.echo(text, err=True)
+    # What became of the outputs.
+    typer.echo("\n".join([text, *getattr(error, "__notes__", [])]), err=True)
     raise typer.Exit(code) from None
 
 

@@ -10,8 +10,10 @@ from pairloom.base.typing import Array
 from pairloom.cli.bad_rows import BadRows
 from pairloom.cli.intake import Intake, Taken
 from pairloom.cli.labels import LabelReader
+from pairloom.cli.outputs import Outputs
 from pairloom.cli.predict import classifier, scored
 from pairloom.cli.saying import Progress, result
+from pairloom.cli.signals import Stop
 from pairloom.metrics.area import Area
 from pairloom.metrics.auc import weighted_auc
 from pairloom.metrics.curve import average_precision, partial_auc, precision_at
@@ -24,37 +26,48 @@ PLACES = (10, 100, 1000, 10_000)
 def run(
     path: Path, files: Sequence[str], *, label: str | None, weight: str | None, format_: str, chunk: int, skip: bool,
     quarantine: Path | None, figure: Path | None, as_json: bool, quiet: bool,
-) -> None:  # fmt: skip
-    """Score rows and say how well that ranked them; nothing is learned. 17 bytes are kept of each row."""
+) -> int | None:  # fmt: skip
+    """Score rows and say how well that ranked them; nothing is learned. 17 bytes are kept of each row.
+
+    Returns the exit code of a signal that ended it.
+    """
     model = classifier(path)
-    labels, bad, progress = LabelReader.of(model), BadRows(skip, quarantine, quiet), Progress(quiet)
-    intake = Intake(model, label=label, weight=weight)
+    labels, progress, intake = LabelReader.of(model), Progress(quiet), Intake(model, label=label, weight=weight)
 
     def told(taken: Taken) -> Array:
         return positives(model, labels.read(taken.labels))
 
-    found = [
-        (scores, told(taken), taken.weight)
-        for taken, scores in scored(model, intake, files, format_, chunk, bad, progress, told)
-    ]
+    with Stop() as gate, Outputs() as outputs:
+        bad = BadRows(skip, outputs.add(quarantine), quiet)
+        found = [
+            (scores, told(taken), taken.weight)
+            for taken, scores in scored(model, intake, files, format_, chunk, bad, progress, gate, told)
+        ]
+        scores, positive, weights = _joined(found, ", ".join(files))
+        values = measured(scores, positive, weights)
+        values |= {"rows": len(scores), "positive": int(positive.sum()), "bad": bad.count}
+        if figure is not None:
+            from pairloom.cli.figures import draw_curves
+
+            title = f"{path.name} on {values['rows']:,} rows, {values['positive']:,} of them positive"
+            draw_curves(scores, positive, weights, figure, title)
+        outputs.commit()
+    result(_lines(values, figure), values, as_json)
+    return gate.code
+
+
+def _joined(found: list[tuple[Array, Array, Array | None]], name: str) -> tuple[Array, Array, Array]:
+    """Scores, classes and weights of all rows of positive weight, of which there must be both classes."""
     if not found:
-        raise ValueError(f"{', '.join(files)}: all rows are malformed")
+        raise ValueError(f"{name}: all rows are malformed")
     scores, positive = np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
     weights = np.concatenate([np.ones(len(one[0])) if one[2] is None else one[2] for one in found])
     there = weights > 0
     scores, positive, weights = scores[there], positive[there], weights[there]
     n = int(positive.sum())
     if not 0 < n < len(positive):
-        raise ValueError(
-            f"{', '.join(files)}: an AUC needs rows of both classes, and {n:,} of {len(scores):,} are positive"
-        )
-    values = measured(scores, positive, weights)
-    values |= {"rows": len(scores), "positive": n, "bad": bad.count}
-    if figure is not None:
-        from pairloom.cli.figures import draw_curves
-
-        draw_curves(scores, positive, weights, figure, f"{path.name} on {len(scores):,} rows, {n:,} of them positive")
-    result(_lines(values, figure), values, as_json)
+        raise ValueError(f"{name}: an AUC needs rows of both classes, and {n:,} of {len(scores):,} are positive")
+    return scores, positive, weights
 
 
 def positives(model: Any, labels: Array) -> Array:

@@ -14,6 +14,7 @@ from pairloom.cli.bad_rows import BadRow, BadRows, in_halves
 from pairloom.cli.checkpoints import Run
 from pairloom.cli.intake import Intake
 from pairloom.cli.labels import LabelReader
+from pairloom.cli.outputs import Outputs
 from pairloom.cli.parameters import estimator
 from pairloom.cli.saying import Progress, finite, result
 from pairloom.cli.signals import Stop
@@ -58,19 +59,20 @@ class Asked:
 class Fit:
     """A run: a model, its place in the stream, and a digest of the rows before it."""
 
-    def __init__(self, asked: Asked, gate: Stop) -> None:
+    def __init__(self, asked: Asked, gate: Stop, outputs: Outputs) -> None:
         self.asked, self.gate, self.progress = asked, gate, Progress(asked.quiet)
         more: dict[str, Any] = {} if asked.positive is None else {"pos_label": LabelReader(asked.positive).positive}
         if asked.half_life is not None:
             more["half_life"] = int(asked.half_life) if asked.half_life.is_integer() else asked.half_life
         self.model = estimator(asked.system, asked.settings, **more)
-        self.bad = BadRows(asked.skip, asked.quarantine, asked.quiet, resume=asked.resume)
+        self.outputs, self.out, self.log = outputs, outputs.new(asked.model), outputs.add(asked.log)
+        self.bad = BadRows(asked.skip, outputs.add(asked.quarantine), asked.quiet)
         self.labels = LabelReader(asked.positive)
         self.position, self.start, self.began = 0, 0, monotonic()
-        self.expected: str | None = None
-        self.digest = hashlib.blake2b(digest_size=16)
+        self.expected: dict[str, Any] | None = None
+        self.digest, self.columns = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
+        self.source: str | None = None
         self.run = None if asked.checkpoint is None else Run(asked.checkpoint, asked.every, asked.fixed, asked.resume)
-        self.log = None if asked.log is None else asked.log.open("a" if asked.resume else "w")
         if self.run is not None:
             self._go_on(self.run)
         self.intake = Intake(self.model, label=asked.label, weight=asked.weight, drop=asked.drop, strict=True)
@@ -79,11 +81,13 @@ class Fit:
         """From the newest checkpoint, if there is one."""
         found = run.newest()
         if found is None:
-            self.bad.restart(0, 0)
             return
         self.model, self.start, told = found
-        self.expected = told["digest"]
-        self.bad.restart(told["bad"], told["quarantined"])
+        self.expected = told
+        self.bad.count = told["bad"]
+        for output, size in ((self.bad.quarantine, told["quarantined"]), (self.log, told.get("logged"))):
+            if output is not None:
+                output.resume(size)
         self.labels = LabelReader(self.asked.positive, told["labels"])
         self.progress.note(f"Going on after row {self.start:,}.")
 
@@ -95,6 +99,7 @@ class Fit:
                 asked.files, asked.format, most=asked.chunk, gate=self.gate, width=asked.width or self.intake.width
             ):
                 self.intake.open(reader)
+                self.source = None
                 for piece in reader.pieces():
                     self._learn(piece)
                     if self.gate.closed:
@@ -120,9 +125,9 @@ class Fit:
             self._advance(piece, low, bad.row)
             raise
         self._advance(piece, low, len(piece))
+        self._tell()
         if self.run is not None and self.run.due(before, self.position):
             self.checkpoint()
-        self._tell()
 
     def _look_at_labels(self, piece: Piece) -> None:
         found: list[Any] = []
@@ -143,27 +148,56 @@ class Fit:
         """Rows that are behind; at the checkpoint they must be those that were behind it."""
         if low < high:
             if self.run is not None:
+                if self.source is None:  # the first row of a file
+                    self.columns.update(piece.columns)
+                    self.source = piece.name
                 piece.records.feed(self.digest, low, high)
             self.position += high - low
-            if self.position == self.start and self.expected not in (None, self.digest.hexdigest()):
+            if self.position == self.start and self.expected is not None:
+                self._compare(piece.name, self.expected)
+                self.expected = None
+
+    def _compare(self, name: str, expected: dict[str, Any]) -> None:
+        """Rows and columns up to the checkpoint must be those that it has learned."""
+        for what, digest in (("digest", self.digest), ("columns", self.columns)):
+            if expected.get(what, digest.hexdigest()) != digest.hexdigest():
+                words = f"the first {self.start:,} rows" if what == "digest" else "the columns, by name and order,"
                 raise ValueError(
-                    f"{piece.name}: the first {self.start:,} rows are not those that the checkpoint has learned: "
-                    "--resume needs the same rows from the start, or take another folder"
+                    f"{name}: {words} are not those that the checkpoint has learned: --resume needs the same input "
+                    "from the start; or name another folder"
                 )
 
     def checkpoint(self) -> None:
         """Save the run, if it has a folder, unless it has been there."""
         if self.run is not None and self.position > self.start:
-            told = {"digest": self.digest.hexdigest(), "bad": self.bad.count, "quarantined": self.bad.size}
-            self.run.save(self.model, self.position, {**told, "labels": self.labels.kind})
+            sizes = [0 if one is None else one.sync() for one in (self.bad.quarantine, self.log)]
+            told = {"digest": self.digest.hexdigest(), "columns": self.columns.hexdigest(), "bad": self.bad.count}
+            told |= {"quarantined": sizes[0], "logged": sizes[1], "labels": self.labels.kind}
+            self.run.save(self.model, self.position, told)
 
     def finish(self) -> None:
-        """Save the model and the run."""
+        """Save the run and the model, and replace the files that are there."""
         self.checkpoint()
-        if self.started:
-            save(self.model, self.asked.model)
-        if self.log is not None:
-            self.log.close()
+        self.save()
+        self.outputs.commit()
+
+    def save(self) -> None:
+        """Write the model, not yet in its place."""
+        self.out.save(lambda path: save(self.model, path))
+
+    def keep(self, error: Exception) -> None:
+        """Save what was learned before a failure, in MODEL.partial; the error says so."""
+        if not self.started or self.expected is not None:
+            return
+        try:
+            self.save()
+            if isinstance(error, InputError):
+                self.checkpoint()
+        except OSError as another:
+            error.add_note(f"What was learned before it could not be saved: {another}")
+            return
+        old = f" {self.asked.model} is unchanged." if self.asked.model.exists() else ""
+        error.add_note(f"The {self.position:,} rows before it are in {self.out.partial}.{old}")
 
     @property
     def started(self) -> bool:
@@ -183,9 +217,8 @@ class Fit:
         auc = self.model.auc_
         if self.log is not None:
             line = {"row": self.position, "auc": auc.value, "low": auc.low, "high": auc.high, "bad": self.bad.count}
-            json.dump(finite({**line, "bytes": self.model.nbytes_, "rows_per_second": round(self.speed)}), self.log)
-            self.log.write("\n")
-            self.log.flush()
+            line |= {"bytes": self.model.nbytes_, "rows_per_second": round(self.speed)}
+            self.log.write(json.dumps(finite(line)) + "\n")
         if self.progress.due:
             self.progress.say(f"{self.position:,} rows  AUC {auc}  {self.speed:,.0f} rows/s")
 
@@ -210,14 +243,13 @@ class Fit:
 def run(asked: Asked) -> None:
     """Learn, save, and say what came of it."""
     files_in(asked.files)
-    with Stop() as gate:
-        fit = Fit(asked, gate)
+    with Stop() as gate, Outputs() as outputs:
+        fit = Fit(asked, gate, outputs)
         try:
             fit.learn()
-        except InputError as error:
-            fit.finish()
-            kept = f"\nThe {fit.position:,} rows before it are in {asked.model}." if fit.started else ""
-            raise InputError(f"{error}{kept}") from error
+        except Exception as error:
+            fit.keep(error)
+            raise
         if not fit.started:
             if gate.code is None:
                 raise InputError(f"{', '.join(asked.files)}: there are no rows to learn from")

@@ -13,6 +13,9 @@ from pairloom.data.readers import InputError, Kinds, Piece
 LABELS = ("label", "target", "class", "y")
 """Names of a column that is taken for the label, unless one is named."""
 
+MOST_NAMED = 40
+"""Columns that a message names, one by one."""
+
 
 @dataclass(frozen=True)
 class Taken:
@@ -138,13 +141,17 @@ class Intake:
 
 
 def shortened(names: Sequence[str]) -> str:
-    """Names, the first ones if there are many.
+    """Names; of very many the first ones and the last, which may be the label.
 
-    >>> shortened("abc"), shortened("abcdefghijklmno")
-    ("'a', 'b', 'c'", "'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h' and 7 more")
+    >>> shortened("abc")
+    "'a', 'b', 'c'"
+    >>> shortened([f"c{j}" for j in range(1000)])[-30:]
+    "'c18', 979 more, and 'c999'"
     """
-    shown = ", ".join(map(repr, names[:8]))
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+    if len(names) <= MOST_NAMED:
+        return ", ".join(map(repr, names))
+    shown = names[: MOST_NAMED // 2 - 1]
+    return f"{', '.join(map(repr, shown))}, {len(names) - len(shown) - 1:,} more, and {names[-1]!r}"
 
 
 def _numbers(name: str, column: Any) -> Array:

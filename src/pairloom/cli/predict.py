@@ -1,19 +1,21 @@
 """`pairloom predict`: rows in, scores out, in the same order."""
 
 import csv
+import io
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from scipy.special import expit
 
 from pairloom.base.typing import Array
 from pairloom.cli.bad_rows import BadRows, in_halves
 from pairloom.cli.intake import Intake, Taken
+from pairloom.cli.outputs import Outputs
 from pairloom.cli.saying import Progress
+from pairloom.cli.signals import Stop
 from pairloom.data.readers import InputError, Piece, readers
 
 
@@ -33,11 +35,14 @@ def classifier(path: Path) -> Any:
 
 def scored(
     model: Any, intake: Intake, files: Sequence[str], format_: str, chunk: int, bad: BadRows, progress: Progress,
-    check: Callable[[Taken], Any] = lambda taken: None,
+    gate: Stop, check: Callable[[Taken], Any] = lambda taken: None,
 ) -> Iterator[tuple[Taken, Array]]:  # fmt: skip
-    """All rows of files that can be taken, a few at a time, with their scores; ``check`` may raise ValueError, too."""
+    """All rows of files that can be taken, a few at a time, with their scores, until the end or a signal.
+
+    ``check`` may raise ValueError, too.
+    """
     count = 0
-    for reader in readers(files, format_, most=chunk, width=intake.width):
+    for reader in readers(files, format_, most=chunk, gate=gate, width=intake.width):
         intake.open(reader)
         for piece in reader.pieces():
             intake.begin(piece)
@@ -45,8 +50,14 @@ def scored(
             count += len(piece)
             if progress.due:
                 progress.say(f"{count:,} rows")
+            if gate.closed:
+                break
+        if gate.closed:
+            break
     progress.clear()
-    if not count:
+    if gate.code is not None:
+        progress.note(f"Stopped after row {count:,}.")
+    elif not count:
         raise InputError(f"{', '.join(files)}: there are no rows")
 
 
@@ -71,47 +82,42 @@ def _piece(
 def run(
     path: Path, files: Sequence[str], out: Path | None, *, proba: bool, alert_rate: float | None, keep: Sequence[str],
     format_: str, chunk: int, skip: bool, quarantine: Path | None, as_json: bool, quiet: bool,
-) -> None:  # fmt: skip
-    """Write the kept columns, the score or probability, and whether it is an alert, for each row."""
+) -> int | None:  # fmt: skip
+    """Write the kept columns, the score or probability, and whether it is an alert, for each row.
+
+    Returns the exit code of a signal that ended it.
+    """
     model = classifier(path)
     border = None if alert_rate is None else model.threshold(alert_rate=alert_rate)
     name = "probability" if proba else "score"
     names = [*keep, name, *(["alert"] if border is not None else [])]
-    bad, progress = BadRows(skip, quarantine, quiet), Progress(quiet)
-    intake = Intake(model, keep=keep, labelled=False)
-    with written(out) as to:
-        write = _json_lines(names, to) if as_json else _csv(names, to)
-        for taken, scores in scored(model, intake, files, format_, chunk, bad, progress):
+    progress, intake = Progress(quiet), Intake(model, keep=keep, labelled=False)
+    with Stop() as gate, Outputs() as outputs:
+        to: Any = sys.stdout if out is None else outputs.new(out)
+        bad = BadRows(skip, outputs.add(quarantine), quiet)
+        if not as_json:
+            to.write(_csv([names]))
+        for taken, scores in scored(model, intake, files, format_, chunk, bad, progress, gate):
             shown = expit(scores) if proba else scores
             columns = [] if taken.kept is None else [column.to_pylist() for column in taken.kept.columns]
             columns.append(shown.tolist())
             if border is not None:
                 columns.append((scores >= border).astype(int).tolist())
-            write(zip(*columns, strict=True))
+            rows = zip(*columns, strict=True)
+            to.write(_json_lines(names, rows) if as_json else _csv(rows))
+        outputs.commit()
     if border is not None:
         progress.note(f"alerts where the score is at least {border}")
     if bad.count:
         progress.note(f"{bad.count:,} malformed rows were skipped")
+    return gate.code
 
 
-@contextmanager
-def written(out: Path | None) -> Iterator[TextIO]:
-    """Where results go: a file, or stdout."""
-    if out is None:
-        yield sys.stdout
-    else:
-        with out.open("w", newline="", encoding="utf-8") as to:
-            yield to
+def _csv(rows: Iterable[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
 
 
-def _csv(names: Sequence[str], to: TextIO) -> Any:
-    writer = csv.writer(to, lineterminator="\n")
-    writer.writerow(names)
-    return writer.writerows
-
-
-def _json_lines(names: Sequence[str], to: TextIO) -> Any:
-    def write(rows: Any) -> None:
-        to.writelines(json.dumps(dict(zip(names, row, strict=True)), default=str) + "\n" for row in rows)
-
-    return write
+def _json_lines(names: Sequence[str], rows: Iterable[Any]) -> str:
+    return "".join(json.dumps(dict(zip(names, row, strict=True)), default=str) + "\n" for row in rows)

@@ -1,8 +1,5 @@
 """The command itself, to which the other modules add theirs."""
 
-import os
-import tempfile
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,20 +11,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-
-
-def check_writable(out: Path, option: str) -> None:
-    """Fail before the work, not after it, if a file cannot be written."""
-    folder = out.absolute().parent
-    if not folder.is_dir():
-        raise typer.BadParameter(f"there is no folder {str(out.parent)!r}", param_hint=option)
-    try:
-        if out.exists():
-            out.open("ab").close()
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise typer.BadParameter(f"cannot write {os.fspath(out)!r}: {error.strerror}", param_hint=option) from error
 
 
 def _print_version(wanted: bool) -> None:

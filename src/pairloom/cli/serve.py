@@ -17,6 +17,7 @@ from scipy.special import expit
 from pairloom.base.refusal import shown, what_of
 from pairloom.cli.labels import LabelReader
 from pairloom.cli.lines import LONGEST, lines_of
+from pairloom.cli.outputs import Outputs
 from pairloom.cli.predict import classifier
 from pairloom.cli.saying import Progress
 from pairloom.cli.signals import Stop
@@ -140,17 +141,24 @@ def run(
         model = (checkpoints.newest() or (model, 0))[0]
     server, progress = Server(model, id_name, label, pending), Progress(quiet)
     stdin = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115  it is not ours to close
-    with Stop() as gate:
+    with Stop() as gate, Outputs() as outputs:
+        later, failed = outputs.add(out), True
         try:
             for number, line in lines_of(stdin, gate):
                 print(server.answer(line, number), flush=True)
                 if checkpoints is not None:
                     checkpoints.after(model, model.n_seen_)
-        finally:  # also where nobody reads the answers any more
+            failed = False
+        except BrokenPipeError:  # nobody reads the answers any more: the stream ends here
+            failed = False
+            raise
+        finally:
+            if later is not None:
+                later.save(lambda path: save(model, path))
             if checkpoints is not None and model.n_seen_ > max(checkpoints.positions(), default=0):
                 checkpoints.save(model, model.n_seen_)
-            if out is not None:
-                save(model, out)
+            if not failed:
+                outputs.commit()
     counts = {**server.counts, "pending": len(server.pending.rows)}
     progress.note(", ".join(f"{count:,} {name}" for name, count in counts.items()))
     return gate.code

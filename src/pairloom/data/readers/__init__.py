@@ -30,11 +30,15 @@ class Rows(Protocol):
 class Piece(Protocol):
     """So many rows of a source. Of named columns there is a ``table``, of LIBSVM ``rows``.
 
-    ``header``: what a file of some of its rows would have to begin with.
+    ``header``: what a file of some of its rows would have to begin with. ``columns``: what names the columns, and in
+    which order, where the rows do not.
     """
 
     name: str
     header: bytes
+
+    @property
+    def columns(self) -> bytes: ...
 
     @property
     def records(self) -> Rows:

@@ -60,6 +60,11 @@ class DelimitedPiece:
     def __len__(self) -> int:
         return len(self.records)
 
+    @property
+    def columns(self) -> bytes:
+        """What names the columns."""
+        return self.header
+
     def infer(self, names: list[str]) -> Kinds:
         """The kinds of columns by all rows of this piece; those with too many or too few values are left out."""
         # What is no text is told when its row is learned; here it must not be in the way of the others.

@@ -80,6 +80,7 @@ class JsonPiece:
     records: Records
     names: list[str]
     header: ClassVar[bytes] = b""
+    columns: ClassVar[bytes] = b""
 
     def __len__(self) -> int:
         return len(self.records)

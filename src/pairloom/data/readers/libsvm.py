@@ -77,6 +77,7 @@ class LibsvmPiece:
     records: Records
     width: int
     header: ClassVar[bytes] = b""
+    columns: ClassVar[bytes] = b""
 
     def __len__(self) -> int:
         return len(self.records)

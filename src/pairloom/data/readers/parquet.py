@@ -1,5 +1,6 @@
 """Parquet: typed columns, read a few thousand rows at a time."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -61,6 +62,11 @@ class ParquetPiece:
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
+
+    @property
+    def columns(self) -> bytes:
+        """What names the columns: the end of a file may not have all of it."""
+        return json.dumps(self.names).encode()
 
     @property
     def records(self) -> "ParquetPiece":
