@@ -1,4 +1,4 @@
-"""Malformed rows: found by halving, told with their place, or put aside."""
+"""Malformed rows: told with their place, or put aside."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,9 @@ import typer
 
 from pairloom.cli.ending import message_of
 from pairloom.cli.outputs import Output
-from pairloom.data.readers import InputError, Piece
+from pairloom.cli.taken import Taken
+from pairloom.data.readers import Faults, InputError, Piece, in_halves
+from pairloom.data.readers.sifting import REFUSED
 
 MOST_TOLD = 5
 """Rows that are told one by one where they are skipped."""
@@ -20,39 +22,6 @@ class BadRow(InputError):
         self.row = row
 
 
-def in_halves(
-    low: int, high: int, attempt: Callable[[int, int], None], on_bad: Callable[[int, ValueError], None]
-) -> None:
-    """Attempt rows as a whole; where that raises ValueError, and so changes nothing, each half of them in turn.
-
-    Rows are attempted in order, and those before a bad one have been when it is told. b bad rows of n cost about
-    2 b log2(n / b) attempts more.
-
-    >>> def attempt(low, high):
-    ...     if low <= 5 < high:
-    ...         raise ValueError("five")
-    ...     print("rows", low, "to", high)
-    >>> in_halves(0, 8, attempt, lambda row, error: print(error, "is row", row))
-    rows 0 to 4
-    rows 4 to 5
-    five is row 5
-    rows 6 to 8
-    """
-    if low >= high:
-        return
-    try:
-        attempt(low, high)
-    except ValueError as error:
-        if high - low == 1:
-            on_bad(low, error)
-            return
-    else:
-        return
-    middle = (low + high) // 2
-    in_halves(low, middle, attempt, on_bad)
-    in_halves(middle, high, attempt, on_bad)
-
-
 class BadRows:
     """What becomes of them: the first stops the command, or all are counted, and put into a file as they were."""
 
@@ -61,13 +30,39 @@ class BadRows:
             raise ValueError("--quarantine is for rows that are skipped: --on-bad-row skip")
         self.skip, self.quarantine, self.quiet, self.count = skip, quarantine, quiet, 0
 
-    def tell(self, piece: Piece, row: int, error: ValueError) -> None:
+    def through(
+        self, piece: Piece, taken: Callable[[], Taken], sifted: Callable[[], tuple[Taken, Faults]],
+        attempt: Callable[[Taken], Faults | None],
+    ) -> None:  # fmt: skip
+        """Attempt rows of a piece, in order: all that can be taken, or up to the first that cannot, which is told.
+
+        ``taken`` gives all rows or raises ValueError; ``sifted``, which takes longer, those that can be taken. What
+        ``attempt`` returns are faults of rows that it left out.
+        """
+        try:
+            attempt(taken())
+            return
+        except REFUSED:
+            rows, faults = sifted()
+        if faults and not self.skip:
+            rows = rows[rows.rows < min(faults)]
+
+        def on_bad(place: int, error: ValueError) -> None:
+            if not self.skip:
+                self.tell(piece, int(rows.rows[place]), message_of(error))
+            faults[int(rows.rows[place])] = message_of(error)
+
+        in_halves(0, len(rows), lambda low, high: faults.update(attempt(rows[low:high]) or {}), on_bad)
+        for row in sorted(faults):
+            self.tell(piece, row, faults[row])
+
+    def tell(self, piece: Piece, row: int, fault: str) -> None:
         """A row that cannot be taken."""
-        text = f"{piece.name}:{piece.records.line_of(row)}: {message_of(error)}"
-        if not self.skip:
-            raise BadRow(text, row)
         self.count += 1
-        if not self.quiet and self.count <= MOST_TOLD:
+        if not self.skip or (not self.quiet and self.count <= MOST_TOLD):
+            text = f"{piece.name}:{piece.records.line_of(row)}: {fault}"
+            if not self.skip:
+                raise BadRow(text, row)
             last = "; the next ones are counted" if self.count == MOST_TOLD else ""
             typer.echo(f"{text} (skipped{last})", err=True)
         if self.quarantine is not None:

@@ -46,7 +46,7 @@ def manners(debug: bool) -> Iterator[None]:
         _fail(error, debug)
 
 
-def message_of(error: ValueError) -> str:
+def message_of(error: Exception) -> str:
     """What is wrong and what to do about it, on the command line: whoever says it knows the line of the row."""
     return error.for_command if isinstance(error, Refusal) else str(error)
 

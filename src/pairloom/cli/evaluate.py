@@ -8,7 +8,7 @@ import numpy as np
 
 from pairloom.base.typing import Array
 from pairloom.cli.bad_rows import BadRows
-from pairloom.cli.intake import Intake, Taken
+from pairloom.cli.intake import Intake
 from pairloom.cli.labels import LabelReader
 from pairloom.cli.outputs import Outputs
 from pairloom.cli.predict import classifier, scored
@@ -34,13 +34,13 @@ def run(
     model = classifier(path)
     labels, progress, intake = LabelReader.of(model), Progress(quiet), Intake(model, label=label, weight=weight)
 
-    def told(taken: Taken) -> Array:
-        return positives(model, labels.read(taken.labels))
+    def told(column: Any) -> Array:
+        return positives(model, labels.read(column))
 
     with Stop() as gate, Outputs() as outputs:
         bad = BadRows(skip, outputs.add(quarantine), quiet)
         found = [
-            (scores, told(taken), taken.weight)
+            (scores, told(taken.labels), taken.weight)
             for taken, scores in scored(model, intake, files, format_, chunk, bad, progress, gate, told)
         ]
         scores, positive, weights = _joined(found, ", ".join(files))

@@ -8,17 +8,20 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import numpy as np
 import typer
 
-from pairloom.cli.bad_rows import BadRow, BadRows, in_halves
+from pairloom.cli.bad_rows import BadRow, BadRows
 from pairloom.cli.checkpoints import Run
+from pairloom.cli.ending import message_of
 from pairloom.cli.intake import Intake
 from pairloom.cli.labels import LabelReader
 from pairloom.cli.outputs import Outputs
 from pairloom.cli.parameters import estimator
 from pairloom.cli.saying import Progress, finite, result
 from pairloom.cli.signals import Stop
-from pairloom.data.readers import InputError, Piece, files_in, readers
+from pairloom.cli.taken import Taken, label_faults, readable
+from pairloom.data.readers import Faults, InputError, Piece, files_in, in_halves, readers
 from pairloom.persist import save
 
 WINDOW = "of the newest 4,096 rows, each scored before it was learned"
@@ -72,6 +75,7 @@ class Fit:
         self.expected: dict[str, Any] | None = None
         self.digest, self.columns = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
         self.source: str | None = None
+        self.refused: dict[Any, str] = {}
         self.run = None if asked.checkpoint is None else Run(asked.checkpoint, asked.every, asked.fixed, asked.resume)
         if self.run is not None:
             self._go_on(self.run)
@@ -117,10 +121,14 @@ class Fit:
             return
         before = self.position
         self.intake.begin(piece)
-        if self.labels.unsure:
-            self._look_at_labels(piece)
+        self.refused.clear()
         try:
-            in_halves(low, len(piece), lambda a, b: self._attempt(piece, a, b), lambda i, e: self.bad.tell(piece, i, e))
+            self.bad.through(
+                piece,
+                lambda: self.intake.take(piece, low, len(piece)),
+                lambda: self._sift(piece, low),
+                self._attempt,
+            )
         except BadRow as bad:
             self._advance(piece, low, bad.row)
             raise
@@ -129,20 +137,48 @@ class Fit:
         if self.run is not None and self.run.due(before, self.position):
             self.checkpoint()
 
-    def _look_at_labels(self, piece: Piece) -> None:
-        found: list[Any] = []
+    def _sift(self, piece: Piece, low: int) -> tuple[Taken, Faults]:
+        taken, faults = self.intake.sift(piece, low, len(piece))
+        self._look_at_labels(taken)
+        strange = label_faults(taken, self.labels.read)
+        return taken[~np.isin(taken.rows, list(strange))], {**strange, **faults}
 
-        def look(low: int, high: int) -> None:
-            found.append(self.intake.take(piece, low, high).labels)
+    def _look_at_labels(self, taken: Taken) -> None:
+        """The first labels say of which kind all are; those that cannot be read say nothing."""
+        if self.labels.unsure:
+            found: list[Any] = []
+            in_halves(
+                0, len(taken), lambda low, high: found.append(readable(taken.labels[low:high])), lambda *bad: None
+            )
+            self.labels.look(found)
 
-        in_halves(0, len(piece), look, lambda row, error: None)
-        self.labels.look(found)
+    def _attempt(self, taken: Taken) -> Faults:
+        """Learn rows, or raise ValueError and change nothing.
 
-    def _attempt(self, piece: Piece, low: int, high: int) -> None:
-        taken = self.intake.take(piece, low, high)
+        A label that the model has refused once it would refuse again: such rows are left out, and returned.
+        """
+        self._look_at_labels(taken)
         y = self.labels.read(taken.labels)
+        if self.refused:
+            known = np.isin(y, list(self.refused))
+            faults = {
+                row: self.refused[label]
+                for row, label in zip(taken.rows[known].tolist(), y[known].tolist(), strict=True)
+            }
+            taken, y = taken[~known], y[~known]
+        else:
+            faults = {}
+        if len(y) == 0:
+            return faults
         classes = None if self.started else self.labels.classes
-        self.model.partial_fit(taken.X, y, classes=classes, sample_weight=taken.weight)
+        try:
+            self.model.partial_fit(taken.X, y, classes=classes, sample_weight=taken.weight)
+        except ValueError as error:
+            [label, *others] = y.tolist()
+            if not others and str(error).startswith(f"label {label!r} "):
+                self.refused[label] = message_of(error)
+            raise
+        return faults
 
     def _advance(self, piece: Piece, low: int, high: int) -> None:
         """Rows that are behind; at the checkpoint they must be those that were behind it."""
@@ -196,8 +232,9 @@ class Fit:
         except OSError as another:
             error.add_note(f"What was learned before it could not be saved: {another}")
             return
+        what = f"The {self.position:,} rows before it are" if isinstance(error, InputError) else "What was learned is"
         old = f" {self.asked.model} is unchanged." if self.asked.model.exists() else ""
-        error.add_note(f"The {self.position:,} rows before it are in {self.out.partial}.{old}")
+        error.add_note(f"{what} in {self.out.partial}.{old}")
 
     @property
     def started(self) -> bool:

@@ -1,30 +1,23 @@
 """Rows of files as a model takes them: which columns are what, and of which kind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pairloom.base.typing import Array
+from pairloom.cli.conversion import CONVERTED, Converter, each
+from pairloom.cli.ending import message_of
+from pairloom.cli.taken import Taken
 from pairloom.columns.kinds import columns_of
-from pairloom.data.readers import InputError, Kinds, Piece
+from pairloom.data.readers import Faults, InputError, Kinds, Piece
+from pairloom.data.readers.sifting import REFUSED
 
 LABELS = ("label", "target", "class", "y")
 """Names of a column that is taken for the label, unless one is named."""
 
 MOST_NAMED = 40
 """Columns that a message names, one by one."""
-
-
-@dataclass(frozen=True)
-class Taken:
-    """Rows: what the model sees, the labels as the file has them, weights, and columns to be handed through."""
-
-    X: Any
-    labels: Any
-    weight: Array | None
-    kept: Any
 
 
 class Intake:
@@ -48,6 +41,7 @@ class Intake:
         self.features: list[str] | None = self._known
         self.width: int | None = getattr(model, "n_features_in_", None)
         self.kinds: Kinds = {}
+        self.source = ""
 
     @property
     def _known(self) -> list[str] | None:
@@ -56,6 +50,7 @@ class Intake:
 
     def open(self, reader: Any) -> None:
         """Begin a file: find its columns, or say what does not fit."""
+        self.source = reader.name
         if reader.names is None:
             self._open_unnamed(reader)
         elif reader.names:
@@ -127,17 +122,94 @@ class Intake:
 
     def take(self, piece: Piece, low: int, high: int) -> Taken:
         """Rows from ``low`` to before ``high``; ValueError if one is malformed."""
+        rows = np.arange(low, high)
         if self.features is None:
             assert self.width is not None
             X, y = piece.rows(low, high, self.width)
-            return Taken(X, y, None, None)
+            return Taken(X, y, None, None, rows)
+        table = piece.table(low, high, self._wanted)
+        converter = self._converter
+        for name, kind in self._converted.items():
+            j = table.schema.get_field_index(name)
+            if converter.is_text(table.column(j)):  # all else the model checks itself
+                table = table.set_column(j, name, converter.convert(name, kind, table.column(j)))
+        return self._taken(table, rows)
+
+    def sift(self, piece: Piece, low: int, high: int) -> tuple[Taken, Faults]:
+        """The rows that can be taken, and what is wrong with the others, found for all of them at once."""
+        if self.features is None:
+            assert self.width is not None
+            found = piece.sift_rows(low, high, self.width)
+            X, y = found.table or (np.zeros((0, self.width)), np.zeros(0))
+            return Taken(X, y, None, None, found.rows), found.faults
+        found = piece.sift(low, high, self._wanted)
+        table, faults = found.table, dict(found.faults)
+        if table is None:
+            return Taken(None, None, None, None, found.rows), faults
+        for name, kind in self._converted.items():
+            j = table.schema.get_field_index(name)
+
+            def alone(place: int, name: str = name, kind: str = kind) -> Any:
+                row = int(found.rows[place])
+                return piece.table(row, row + 1, {name: kind}).column(0)
+
+            column, said = self._converter.sift(name, kind, table.column(j), alone)
+            table = table.set_column(j, name, column)
+            _add(faults, found.rows, said)
+        if self.weight is not None:
+            weights, said = self._weights(piece, table.column(self.weight), found.rows)
+            table = table.set_column(table.schema.get_field_index(self.weight), self.weight, [weights])
+            _add(faults, found.rows, said)
+        keep = np.array([row not in faults for row in found.rows.tolist()], dtype=bool)
+        return self._taken(table.filter(keep), found.rows[keep]), faults
+
+    def _weights(self, piece: Piece, column: Any, rows: Array) -> tuple[Array, Faults]:
+        """Weights, and what is wrong with some: a value may be a gap among numbers and text among text."""
+        name, weights, said = str(self.weight), np.zeros(len(rows)), Faults()
+
+        def attempt(low: int, high: int) -> None:
+            weights[low:high] = _numbers(name, column.slice(low, high - low))
+
+        for place in each(len(rows), attempt):
+            row = int(rows[place])
+            try:
+                weights[place] = _numbers(name, piece.table(row, row + 1, {name: "number"}).column(0))[0]
+            except REFUSED as error:
+                said[place] = message_of(error)
+        return weights, said
+
+    @property
+    def _wanted(self) -> Kinds:
+        """All columns that are read."""
         besides: Kinds = {name: "category" for name in [self.label, *self.keep] if name is not None}
         if self.weight is not None:
             besides[self.weight] = "number"
-        table = piece.table(low, high, {**besides, **self.kinds})
+        return {**besides, **self.kinds}
+
+    @property
+    def _converted(self) -> dict[str, str]:
+        """The columns whose values must be of a kind."""
+        dropped = {name for name, kind in dict(columns_of(self.model.columns).kinds).items() if kind == "drop"}
+        return {name: kind for name, kind in self.kinds.items() if kind in CONVERTED and name not in dropped}
+
+    @property
+    def _converter(self) -> Converter:
+        started = getattr(self.model, "stream_", None)
+        dtype = self.model.dtype if started is None else started.model.dtype
+        return Converter(columns_of(self.model.columns).on_text, dtype)
+
+    def _taken(self, table: Any, rows: Array) -> Taken:
         weight = None if self.weight is None else _numbers(self.weight, table.column(self.weight))
         label = None if self.label is None else table.column(self.label)
-        return Taken(table.select(self.features), label, weight, table.select(self.keep))
+        if label is not None and label.type.num_fields:  # lists and the like
+            raise InputError(f"{self.source}: the label {self.label!r} holds {label.type}, not numbers or text")
+        return Taken(table.select(self.features), label, weight, table.select(self.keep), rows)
+
+
+def _add(faults: Faults, rows: Array, said: Faults) -> None:
+    """What is wrong with values is wrong with their rows; the first that was found is said."""
+    for place, text in said.items():
+        faults.setdefault(int(rows[place]), text)
 
 
 def shortened(names: Sequence[str]) -> str:
@@ -145,8 +217,8 @@ def shortened(names: Sequence[str]) -> str:
 
     >>> shortened("abc")
     "'a', 'b', 'c'"
-    >>> shortened([f"c{j}" for j in range(1000)])[-30:]
-    "'c18', 979 more, and 'c999'"
+    >>> shortened([f"c{j}" for j in range(1000)])[-27:]
+    "'c18', 980 more, and 'c999'"
     """
     if len(names) <= MOST_NAMED:
         return ", ".join(map(repr, names))

@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy.special import expit
 
 from pairloom.base.typing import Array
-from pairloom.cli.bad_rows import BadRows, in_halves
-from pairloom.cli.intake import Intake, Taken
+from pairloom.cli.bad_rows import BadRows
+from pairloom.cli.intake import Intake
 from pairloom.cli.outputs import Outputs
 from pairloom.cli.saying import Progress
 from pairloom.cli.signals import Stop
-from pairloom.data.readers import InputError, Piece, readers
+from pairloom.cli.taken import Taken, label_faults
+from pairloom.data.readers import Faults, InputError, Piece, readers
 
 
 def classifier(path: Path) -> Any:
@@ -35,11 +37,11 @@ def classifier(path: Path) -> Any:
 
 def scored(
     model: Any, intake: Intake, files: Sequence[str], format_: str, chunk: int, bad: BadRows, progress: Progress,
-    gate: Stop, check: Callable[[Taken], Any] = lambda taken: None,
+    gate: Stop, check: Callable[[Any], Array] | None = None,
 ) -> Iterator[tuple[Taken, Array]]:  # fmt: skip
     """All rows of files that can be taken, a few at a time, with their scores, until the end or a signal.
 
-    ``check`` may raise ValueError, too.
+    ``check`` reads labels, and may raise ValueError.
     """
     count = 0
     for reader in readers(files, format_, most=chunk, gate=gate, width=intake.width):
@@ -62,17 +64,22 @@ def scored(
 
 
 def _piece(
-    model: Any, intake: Intake, piece: Piece, bad: BadRows, check: Callable[[Taken], Any]
+    model: Any, intake: Intake, piece: Piece, bad: BadRows, check: Callable[[Any], Array] | None
 ) -> Iterator[tuple[Taken, Array]]:
     found: list[tuple[Taken, Array]] = []
 
-    def attempt(low: int, high: int) -> None:
-        taken = intake.take(piece, low, high)
-        check(taken)
+    def attempt(taken: Taken) -> None:
+        if check is not None:
+            check(taken.labels)
         found.append((taken, model.score_many(taken.X)))
 
+    def sifted() -> tuple[Taken, Faults]:
+        taken, faults = intake.sift(piece, 0, len(piece))
+        strange = {} if check is None else label_faults(taken, check)
+        return taken[~np.isin(taken.rows, list(strange))], {**strange, **faults}
+
     try:
-        in_halves(0, len(piece), attempt, lambda row, error: bad.tell(piece, row, error))
+        bad.through(piece, lambda: intake.take(piece, 0, len(piece)), sifted, attempt)
     except InputError:
         yield from found
         raise

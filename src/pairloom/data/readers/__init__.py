@@ -10,8 +10,12 @@ from typing import Any, Protocol
 from pairloom.base.typing import Array
 from pairloom.data.readers.kinds import Kinds
 from pairloom.data.readers.opening import FORMATS, Gate, InputError, files_in, format_of, opened, shown
+from pairloom.data.readers.sifting import Faults, Sifted, in_halves
 
-__all__ = ["FORMATS", "Gate", "InputError", "Kinds", "Piece", "Reader", "files_in", "readers", "shown"]
+__all__ = [
+    "FORMATS", "Faults", "Gate", "InputError", "Kinds", "Piece", "Reader", "Sifted", "files_in", "in_halves", "readers",
+    "shown",
+]  # fmt: skip
 
 
 class Rows(Protocol):
@@ -52,8 +56,14 @@ class Piece(Protocol):
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
         """Rows from ``low`` to before ``high`` as a pyarrow table of these columns; ValueError if one is malformed."""
 
+    def sift(self, low: int, high: int, kinds: Kinds) -> Sifted:
+        """The same of those that can be read, and what is wrong with the others."""
+
     def rows(self, low: int, high: int, width: int) -> tuple[Any, Array]:
         """Rows from ``low`` to before ``high``, an array or CSR, and their labels; ValueError if one is malformed."""
+
+    def sift_rows(self, low: int, high: int, width: int) -> Sifted:
+        """The same of those that can be read, and what is wrong with the others."""
 
 
 class Reader(Protocol):

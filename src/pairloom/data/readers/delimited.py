@@ -9,11 +9,16 @@ from pairloom.base.extras import needed
 from pairloom.data.readers.kinds import Kinds, as_dates, has_codes, kind_of_text, kind_of_type
 from pairloom.data.readers.opening import Gate, InputError
 from pairloom.data.readers.records import Cutter, Records, row_ends
+from pairloom.data.readers.sifting import Faults, Sifted, faults_by_halves, others
 
 BOM = b"\xef\xbb\xbf"
 Types = dict[str, str | None]
 """Names of pyarrow's types by column; None: as the values say."""
 TYPES: Types = {"number": "double", "category": "string", "date": "string"}
+
+OPEN_END = "a quote is opened here and never closed"
+NOT_UTF8 = "the text is not UTF-8"
+NOT_APART = "the row cannot be told from the next one"
 
 
 class DelimitedReader:
@@ -84,41 +89,87 @@ class DelimitedPiece:
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
         """Rows from ``low`` to before ``high`` as a table of these columns; ValueError if one cannot be read."""
         if self.records.open_end and high == len(self):
-            raise ValueError("a quote is opened here and never closed")
+            raise ValueError(OPEN_END)
+        span = self.records.span(low, high)
         try:
-            str(self.records.span(low, high), "utf-8")
+            str(span, "utf-8")
         except UnicodeDecodeError:
-            raise ValueError("the text is not UTF-8") from None
-        made = self._numbers(low, high, kinds) or self._anything(low, high, kinds)
-        if made.num_rows != high - low:
-            raise ValueError("the row cannot be told from the next one")
+            raise ValueError(NOT_UTF8) from None
+        return self._table(span, high - low, kinds)
+
+    def sift(self, low: int, high: int, kinds: Kinds) -> Sifted:
+        """A table of the rows that can be read, and what is wrong with the others."""
+        try:
+            faults = self._faults(low, high)
+            rows = others(low, high, faults)
+            table = self._table(self._joined(rows), len(rows), kinds) if len(rows) else None
+        except ValueError:  # rows that only show alone what they are
+            faults = faults_by_halves(low, high, lambda a, b: self.table(a, b, kinds))
+            rows = others(low, high, faults)
+            table = self._table(self._joined(rows), len(rows), kinds) if len(rows) else None
+        return Sifted(table, rows, faults)
+
+    def _faults(self, low: int, high: int) -> Faults:
+        """What is wrong with rows whatever their columns are; ValueError if that cannot be said of all at once."""
+        faults: Faults = {len(self) - 1: OPEN_END} if self.records.open_end and high == len(self) else {}
+        for row in range(low, high):
+            try:
+                str(self.records.record(row), "utf-8")
+            except UnicodeDecodeError:
+                faults.setdefault(row, NOT_UTF8)
+        rows, odd = others(low, high, faults), []
+
+        def skip(row: Any) -> str:
+            odd.append((row.number, row.actual_columns))
+            return "skip"
+
+        if len(rows):
+            read = self._read(self._joined(rows), {self.names[0]: "string"}, skip, threads=False)
+            if read.num_rows + len(odd) != len(rows):
+                raise ValueError(NOT_APART)
+        return faults | {int(rows[number - 1]): self._expected(found) for number, found in odd}
+
+    def _joined(self, rows: Any) -> bytes:
+        """Rows without what lies between them."""
+        return b"".join(map(self.records.record, rows.tolist()))
+
+    def _expected(self, found: int) -> str:
+        return f"expected {len(self.names)} values, as the header has, got {found}"
+
+    def _table(self, span: bytes, n: int, kinds: Kinds) -> Any:
+        """The table of n rows."""
+        made = self._numbers(span, kinds) or self._anything(span, kinds)
+        if made.num_rows != n:
+            raise ValueError(NOT_APART)
         for j, (name, kind) in enumerate(kinds.items()):
             if kind == "date":
                 made = made.set_column(j, name, as_dates(made.column(j)))
         return made
 
-    def _numbers(self, low: int, high: int, kinds: Kinds) -> Any | None:
+    def _numbers(self, span: bytes, kinds: Kinds) -> Any | None:
         """The table, if its numbers are plain ones, which is fastest; None if not."""
         pyarrow = needed("pyarrow", "io", "Reading CSV")
         types = {name: TYPES.get(kind or "") for name, kind in kinds.items()} | dict.fromkeys(self.loose & kinds.keys())
         try:
-            return self._read(self.records.span(low, high), types, lambda row: "error")
+            made = self._read(span, types, lambda row: "error")
         except pyarrow.ArrowInvalid:
             return None
+        loose = (made.schema.field(name).type for name in self.loose & kinds.keys() if kinds[name] == "number")
+        return None if any(kind_of_type(own) == "date" for own in loose) else made
 
-    def _anything(self, low: int, high: int, kinds: Kinds) -> Any:
+    def _anything(self, span: bytes, kinds: Kinds) -> Any:
         """The table with true and false, or text, in columns of numbers where there is such; or an error in words."""
         types = {name: None if kind == "number" else TYPES.get(kind or "") for name, kind in kinds.items()}
-        made = self._checked(low, high, types)
+        made = self._checked(span, types)
         found = {name: made.schema.field(name).type for name, kind in kinds.items() if kind == "number"}
         self.loose.update(name for name, own in found.items() if str(own) == "bool")
-        # A date among numbers is no number of days, but something to be said: as text it will be. Hexadecimal digits
-        # are whole numbers for pyarrow, but no doubles.
+        # A date among numbers is not a number of days: as text it will be reported. Hexadecimal digits are whole
+        # numbers for pyarrow, but not doubles.
         strange: Types = {name: "string" for name, own in found.items() if kind_of_type(own) == "date"}
         strange |= {name: "double" for name, own in found.items() if str(own) == "int64"}
-        return self._checked(low, high, types | strange) if strange else made
+        return self._checked(span, types | strange) if strange else made
 
-    def _checked(self, low: int, high: int, types: Types) -> Any:
+    def _checked(self, span: bytes, types: Types) -> Any:
         pyarrow = needed("pyarrow", "io", "Reading CSV")
         odd: list[Any] = []
 
@@ -127,22 +178,17 @@ class DelimitedPiece:
             return "error"
 
         try:
-            return self._read(self.records.span(low, high), types, remember)
+            return self._read(span, types, remember)
         except pyarrow.ArrowInvalid as error:
-            if odd:
-                n = odd[0].actual_columns
-                text = f"expected {len(self.names)} values, as the header has, got {n}"
-            else:
-                text = str(error)
-            raise ValueError(text) from None
+            raise ValueError(self._expected(odd[0].actual_columns) if odd else str(error)) from None
 
-    def _read(self, span: Any, types: Types, on_odd: Any) -> Any:
-        """The table of the columns that ``types`` names, from text in UTF-8."""
+    def _read(self, span: Any, types: Types, on_odd: Any, *, threads: bool = True) -> Any:
+        """The table of the columns that ``types`` names, from text in UTF-8; without threads, odd rows have numbers."""
         pyarrow, csv_ = needed("pyarrow", "io", "Reading CSV"), needed("pyarrow.csv", "io", "Reading CSV")
         known = {name: pyarrow.type_for_alias(own) for name, own in types.items() if own is not None}
         return csv_.read_csv(
             pyarrow.BufferReader(span),
-            csv_.ReadOptions(column_names=self.names, block_size=len(span) + 1),
+            csv_.ReadOptions(column_names=self.names, block_size=len(span) + 1, use_threads=threads),
             csv_.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=on_odd),
             csv_.ConvertOptions(include_columns=list(types), column_types=known),
         )

@@ -2,9 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, ClassVar
 
 from pairloom.base.exact import text_of
@@ -13,6 +13,7 @@ from pairloom.base.refusal import shown
 from pairloom.data.readers.kinds import Kinds, as_dates, kind_of_text
 from pairloom.data.readers.opening import Gate
 from pairloom.data.readers.records import Cutter, Records, line_ends
+from pairloom.data.readers.sifting import Faults, Sifted, others
 
 
 class JsonReader:
@@ -58,6 +59,12 @@ def parsed(line: bytes) -> dict[str, Any]:
         raise ValueError("a number has more digits than can be read") from None
     if not isinstance(made, dict):
         raise ValueError(f"expected an object, {{...}}, got {shown(made)}")
+    if b"\\u" in line:
+        try:
+            json.dumps(made, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            half = f"\\u{ord(error.object[error.start]):04x}"
+            raise ValueError(f"the text holds {half}, one half of a character without the other") from None
     return made
 
 
@@ -92,16 +99,42 @@ class JsonPiece:
 
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
         """Lines from ``low`` to before ``high`` as a table of these columns; ValueError if one cannot be read."""
+        found = self.sift(low, high, kinds)
+        for fault in found.faults.values():
+            raise ValueError(fault)
+        return found.table
+
+    def sift(self, low: int, high: int, kinds: Kinds) -> Sifted:
+        """A table of the lines that can be read, and what is wrong with the others."""
         pyarrow = needed("pyarrow", "io", "Reading JSON lines")
-        rows = [parsed(self.records.record(i)) for i in range(low, high)]
-        known = set(self.names) | kinds.keys()
-        strange = next((key for row in rows for key in row if key not in known), None)
-        if strange is not None:
-            raise ValueError(f"the key {strange!r} is new: it was on none of the first lines")
-        made = {}
-        for name, kind in kinds.items():
-            made[name] = _column(pyarrow, name, [row.get(name) for row in rows], kind)
-        return pyarrow.table(made)
+        known, faults, rows = set(self.names) | kinds.keys(), Faults(), []
+        for i in range(low, high):
+            try:
+                row = parsed(self.records.record(i))
+                _check(row, known, kinds)
+                rows.append(row)
+            except ValueError as error:
+                faults[i] = str(error)
+        made = {name: _column(pyarrow, [row.get(name) for row in rows], kind) for name, kind in kinds.items()}
+        return Sifted(pyarrow.table(made) if rows else None, others(low, high, faults), faults)
+
+
+def _check(row: dict[str, Any], known: Collection[str], kinds: Kinds) -> None:
+    """ValueError for keys that are new and values that no column takes."""
+    for name, value in row.items():
+        if name not in known:
+            raise ValueError(f"the key {name!r} is new: it was on none of the first lines")
+        if name in kinds and isinstance(value, (dict, list)):
+            raise ValueError(
+                f"{name!r} holds {json.dumps(value)[:40]}, which is neither a number nor text: --drop {name}"
+            )
+        if type(value) is float and name in kinds and kinds[name] != "number" and value in (inf, -inf):
+            raise ValueError(f"{name!r} holds infinity, which is not a category")
+        if type(value) is int and name in kinds and kinds[name] in ("number", None):
+            try:
+                float(value)
+            except OverflowError:
+                raise ValueError(f"{name!r} holds a number beyond all doubles") from None
 
 
 def _kind(values: list[Any]) -> str | None:
@@ -115,21 +148,16 @@ def _kind(values: list[Any]) -> str | None:
     return kind_of_text(pyarrow.array(map(text_of, there), pyarrow.string()))
 
 
-def _column(pyarrow: Any, name: str, values: list[Any], kind: str | None) -> Any:
-    nested = next((value for value in values if isinstance(value, (dict, list))), None)
-    if nested is not None:
-        raise ValueError(f"{name!r} holds {json.dumps(nested)[:40]}, which is neither a number nor text: --drop {name}")
+def _column(pyarrow: Any, values: list[Any], kind: str | None) -> Any:
     values = [None if value != value else value for value in values]
     if kind is None and all(value is None for value in values):
         return pyarrow.nulls(len(values))
-    if kind in ("number", None) and not any(isinstance(value, str) for value in values):
-        try:
-            return pyarrow.array([None if value is None else float(value) for value in values], pyarrow.float64())
-        except OverflowError:
-            raise ValueError(f"{name!r} holds a number beyond all doubles") from None
-    try:
-        texts = [None if value is None else text_of(value) for value in values]
-    except ValueError:
-        raise ValueError(f"{name!r} holds infinity, which is no category") from None
-    text = pyarrow.array(texts, pyarrow.string())
+    if kind in ("number", None):
+        made = [value if value is None or isinstance(value, str) else float(value) for value in values]
+        if not any(isinstance(value, str) for value in made):
+            return pyarrow.array(made, pyarrow.float64())
+        # Text among numbers: whoever takes it reports which is not one. A number stays what it would be without text.
+        values = [repr(value) if kind and isinstance(value, float) else given
+                  for value, given in zip(made, values, strict=True)]  # fmt: skip
+    text = pyarrow.array([None if value is None else text_of(value) for value in values], pyarrow.string())
     return as_dates(text) if kind == "date" else text

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pairloom.base.extras import needed
 from pairloom.data.readers.kinds import Kinds, kind_of_type
-from pairloom.data.readers.opening import PIPE, InputError
+from pairloom.data.readers.opening import InputError, is_regular
+from pairloom.data.readers.sifting import Sifted
 
 MOST_CELLS = 1 << 21
 """Values of a piece: fewer rows are read at a time where there are many columns."""
@@ -23,7 +26,7 @@ class ParquetReader:
             needed("pyarrow", "io", "Reading Parquet"),
             needed("pyarrow.parquet", "io", "Reading Parquet"),
         )
-        if path == PIPE:
+        if not is_regular(path):
             raise InputError(f"{name}: Parquet is read from its end, so it must be a file, not a pipe")
         try:
             self.file = parquet.ParquetFile(path)
@@ -79,7 +82,7 @@ class ParquetPiece:
 
     def record(self, i: int) -> bytes:
         """A row as text."""
-        return f"{self.rows.slice(i, 1).to_pylist()[0]}\n".encode()
+        return f"{ {name: _plain(self.rows.column(name)[i]) for name in self.names} }\n".encode()
 
     def feed(self, digest: Any, low: int, high: int) -> None:
         """Update a digest: with the end of the file, once; the number of rows is the position's."""
@@ -98,3 +101,18 @@ class ParquetPiece:
             if kind == "number" and kind_of_type(own) == "date":
                 raise ValueError(f"column {name!r} is one of numbers, but the file has dates in it ({own})")
         return made
+
+    def sift(self, low: int, high: int, kinds: Kinds) -> Sifted:
+        """All rows: what is wrong with the type of a column is wrong with every row."""
+        try:
+            return Sifted(self.table(low, high, kinds), np.arange(low, high), {})
+        except ValueError as error:
+            return Sifted(None, np.arange(0), dict.fromkeys(range(low, high), str(error)))
+
+
+def _plain(value: Any) -> Any:
+    """A value as Python has it; as text, if it has none, such as a date in the year 300,000."""
+    try:
+        return value.as_py()
+    except (ValueError, OverflowError):
+        return str(value.cast("string"))
