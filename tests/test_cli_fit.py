@@ -148,7 +148,7 @@ def test_auc_classifier_is_the_default_and_speaks_of_the_positive_label(command,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert done.stderr.startswith("alerts where the score is at least ")
+    assert done.stderr.splitlines()[-1].startswith("alerts where the score is at least ")
     found = pd.read_csv(tmp_path / "out")
     assert list(found) == ["kind", "score", "alert"]
     rows = pa_csv.read_csv(tmp_path / "rows.csv").select(model.feature_names_in_.tolist())
