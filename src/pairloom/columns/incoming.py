@@ -36,7 +36,8 @@ class Incoming:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, keep: Array) -> Self:
+    def __getitem__(self, keep: Array | slice) -> Self:
+        """Some of the rows, by a mask; by a slice once they were read."""
         return replace(self, rows=self.rows[keep], time=None if self.time is None else self.time[keep])
 
     def read(self, columns: ColumnsLike, layout: int | None) -> "Incoming":

@@ -1,7 +1,7 @@
 """Values of rows as the kinds of their columns want them, or an error that names row and column. Changes nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,22 +24,30 @@ class Values:
     """Valid values, and the kinds that columns have when these are learned; None: those that they have.
 
     ``columns``: an array of float64 or a list of categories each (None: missing); of ``one`` row, its values.
+    ``since``: of columns whose kind was open, the row from which on it is known.
     """
 
     kinds: Any
     columns: list[Any]
     n: int = 1
     one: bool = True
+    since: dict[int, int] = field(default_factory=dict)
+
+    def __getitem__(self, rows: slice) -> "Values":
+        """Some of many rows, those before them being learned."""
+        kinds = self.kinds.copy()
+        kinds[[j for j, row in self.since.items() if row >= rows.stop]] = OPEN
+        return Values(kinds, [column[rows] for column in self.columns], rows.stop - rows.start, one=False)
 
 
 def read_table(state: ColumnsState, table: Table, on_text: OnText, dtype: str) -> Values:
     """The values of many rows."""
-    kinds, columns = state.kinds.copy(), []
+    kinds, columns, since = state.kinds.copy(), [], {}
     for j, (name, column, declared) in enumerate(zip(table.names, table.columns, table.declared, strict=True)):
         if kinds[j] == OPEN:
-            kinds[j] = KINDS[declared] if declared else _first_kind(column, name)
+            kinds[j], since[j] = (KINDS[declared], 0) if declared else _first_kind(column, name)
         columns.append(_column(name, int(kinds[j]), column, on_text, dtype))
-    return Values(kinds, columns, len(table), one=False)
+    return Values(kinds, columns, len(table), one=False, since=since)
 
 
 def read_row(state: ColumnsState, x: Any, on_text: OnText, dtype: str) -> Values:
@@ -79,11 +87,12 @@ def is_gap(value: Any) -> bool:
     return not value if isinstance(value, (str, bytes)) else is_missing(value)
 
 
-def _first_kind(column: Array, name: str) -> int:
+def _first_kind(column: Array, name: str) -> tuple[int, int]:
+    """The kind of a column, and the first row that has a value."""
     for row, value in enumerate(column.tolist()):
         if not is_gap(value):
-            return KINDS[told_by(value, name, row)]
-    return OPEN
+            return KINDS[told_by(value, name, row)], row
+    return OPEN, len(column)
 
 
 def _column(name: str, kind: int, column: Array, on_text: OnText, dtype: str) -> Any:

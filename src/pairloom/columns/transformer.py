@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from pairloom.base.checks import check_choice, check_flag
+from pairloom.base.interrupts import Unbroken
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight
 from pairloom.columns.encoder import Encoder
@@ -136,8 +137,9 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         if keep.any():
             rows = Incoming(table[keep], self.dtype, None if first else self._encoder)
             rows = rows.read(self.columns, CODES if self.codes else MARKED)
-            if first:
-                validate_data(self, X, reset=True, skip_check_array=True)
-                self._encoder = rows.encoder
-            rows.numbers(weight[keep])
+            with Unbroken():
+                if first:
+                    validate_data(self, X, reset=True, skip_check_array=True)
+                    self._encoder = rows.encoder
+                rows.numbers(weight[keep])
         return self

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count, check_number
+from pairloom.base.interrupts import Unbroken
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
 from pairloom.columns import ColumnsLike
@@ -206,14 +206,15 @@ class AUCClassifier(PairwiseClassifier):
             writer.follow(self)
         return self
 
-    def _pieces(self, batch: Batch) -> Iterator[Batch]:
+    def _pieces(self, work: Unbroken, n: int) -> Iterator[slice]:
         writer = self._watching()
-        if writer is None:
-            yield batch
-            return
-        for start in range(0, len(batch), PIECE):
-            yield batch[start : start + PIECE]
-            writer.follow(self)
+        for rows in super()._pieces(work, n):
+            if writer is None:
+                yield rows
+                continue
+            for start in range(rows.start, rows.stop, PIECE):
+                yield slice(start, min(start + PIECE, rows.stop))
+                writer.follow(self)
 
     def _watching(self) -> Writer | None:
         """Who writes the page, which is there before the first row is learned; None if there is to be none."""

@@ -12,12 +12,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from pairloom.base.batch import Batch
+from pairloom.base.interrupts import Unbroken
 from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_weight, refuse_masked
 from pairloom.columns.incoming import Incoming
 from pairloom.estimators.class_labels import UNORDERED, Labels, as_labels, check_no_gaps, declared_classes, learn_labels
-from pairloom.estimators.class_weight import ClassWeight, balanced, check_names, weighed
+from pairloom.estimators.class_weight import ClassCounts, ClassWeight, balanced, check_names, weighed
 from pairloom.estimators.forgetting import forgetting_of
 from pairloom.estimators.thresholds import ThresholdClassifier
 from pairloom.metrics.area import Area, mean_area
@@ -111,6 +112,7 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
         else:
             self.stream_.check_room(1)
         codes = np.array([code])
+        self.stream_.broken = True
         self._class_counts, weight = balanced(self.class_weight, self._class_counts, self._labels, codes, weight)
         batch = Batch(row.numbers(weight), codes, weight, query_code(None), row.time)
         self.stream_.learn(batch)
@@ -206,25 +208,54 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
         labels = self._labels if known else self._labels_after(y, classes, first=first, whole=whole)
         incoming = self._read(incoming)
         stream = self._start(labels, incoming.shape[1]) if first else self.stream_
-        counts, codes = None if first else self._class_counts, labels.encode(y)
-        counts, weight = balanced(self.class_weight, counts, labels, codes, weight)
         stream.check_room(len(y))
-        if first:
-            validate_data(self, X, reset=True, skip_check_array=True)
-            self._encoder = incoming.encoder
-            self._forget()
-        self._labels, self.stream_, self._class_counts = labels, stream, counts
-        batch = Batch(incoming.numbers(weight), codes, weight, query_codes(None, len(y)), incoming.time)
+        codes, named = labels.encode(y), self._declared if first and not whole and classes is None else classes
         if self.needs_all_rows:
-            stream.start_with(batch)
-        for piece in self._pieces(batch):
-            stream.learn(piece)
+            return self._learn_at_once(X, incoming, labels, stream, codes, weight)
+        with Unbroken() as work:
+            if first:
+                self._begin(X, incoming, stream)
+            for rows in self._pieces(work, len(y)):
+                stream.broken, all_rows = True, len(codes[rows]) == len(y)
+                if not (known or whole or all_rows):
+                    self._labels = self._labels_after(y[rows], named, first=first and rows.start == 0, whole=False)
+                else:
+                    self._labels = labels
+                part = incoming if all_rows else incoming[rows]
+                self._class_counts, batch = self._batch(self._class_counts, part, labels, codes[rows], weight[rows])
+                stream.learn(batch)
         stream.warn_if_unstable(stacklevel=4)
         return self
 
-    def _pieces(self, batch: Batch) -> Iterator[Batch]:
+    def _learn_at_once(
+        self, X: Any, incoming: Incoming, labels: Labels, stream: Stream, codes: Array, weight: Array
+    ) -> Self:
+        """Learn all rows, then change the model."""
+        counts, batch = self._batch(None, incoming, labels, codes, weight)
+        stream.start_with(batch)
+        stream.learn(batch)
+        with Unbroken():
+            self._begin(X, incoming, stream)
+            self._labels, self._class_counts = labels, counts
+        stream.warn_if_unstable(stacklevel=5)
+        return self
+
+    def _begin(self, X: Any, incoming: Incoming, stream: Stream) -> None:
+        """Forget the model before, and take the columns of X."""
+        validate_data(self, X, reset=True, skip_check_array=True)
+        self._encoder, self.stream_ = incoming.encoder, stream
+        self._forget()
+
+    def _batch(
+        self, counts: ClassCounts | None, rows: Incoming, labels: Labels, codes: Array, weight: Array
+    ) -> tuple[ClassCounts | None, Batch]:
+        """The class counts after rows, and the rows as they are learned."""
+        counts, weight = balanced(self.class_weight, counts, labels, codes, weight)
+        return counts, Batch(rows.numbers(weight), codes, weight, query_codes(None, len(codes)), rows.time)
+
+    def _pieces(self, work: Unbroken, n: int) -> Iterator[slice]:
         """The rows of a call in the pieces in which they are learned: however they are cut, the model is the same."""
-        yield batch
+        return work.pieces(self.stream_.n_seen, n)
 
     def _check_targets(self, y: Any) -> Array:
         """Labels as a finite one-dimensional array."""
@@ -248,6 +279,7 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
         labels = self._labels_after(target, None, first=first, whole=False)
         stream = self._start(labels, row.shape[1]) if first else self.stream_
         stream.check_room(1)
+        stream.broken = True
         if first:
             self._remember_columns(row)
             self._forget()

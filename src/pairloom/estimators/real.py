@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from pairloom.base.batch import Batch
+from pairloom.base.interrupts import Unbroken
 from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_weight
@@ -89,6 +90,7 @@ class PairwiseEstimator(StreamEstimator):
             return self
         stream = self.stream_ if self._started else self._start(row.shape[1])
         stream.check_room(1)
+        stream.broken = True
         if not self._started:
             self._remember_columns(row)
             seed_of(self.random_state)
@@ -164,12 +166,15 @@ class PairwiseEstimator(StreamEstimator):
         incoming = self._read(incoming)
         stream = self._start(incoming.shape[1]) if first else self.stream_
         stream.check_room(len(labels))
-        if first:
-            validate_data(self, X, reset=True, skip_check_array=True)
-            seed_of(self.random_state)
-            self._encoder, self.stream_ = incoming.encoder, stream
-        batch = Batch(incoming.numbers(weight), labels, weight, query, incoming.time)
-        stream.learn(batch)
+        with Unbroken() as work:
+            if first:
+                validate_data(self, X, reset=True, skip_check_array=True)
+                seed_of(self.random_state)
+                self._encoder, self.stream_ = incoming.encoder, stream
+            for rows in work.pieces(stream.n_seen, len(labels)):
+                stream.broken = True
+                part = incoming if len(labels[rows]) == len(labels) else incoming[rows]
+                stream.learn(Batch(part.numbers(weight[rows]), labels[rows], weight[rows], query[rows], part.time))
         stream.warn_if_unstable(stacklevel=4)
         return self
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice
+from pairloom.base.interrupts import Unbroken
 from pairloom.base.randomness import fresh_seed, generator, next_seed, seed_of
 from pairloom.base.threads import on_one_thread
 from pairloom.base.tree import cast
@@ -70,9 +71,11 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         rng = generator(fresh_seed() if seed is None else seed)
         state = features.fix(rows.shape[1], rows, rng) if y is None else features.fix_on(*_labelled(rows, y), rng)
         # Nothing is changed before all that may raise is done.
-        validate_data(self, X, skip_check_array=True)
-        seed_of(self.random_state)
-        self._features, self.state_ = features, cast(state, self.dtype)
+        state = cast(state, self.dtype)
+        with Unbroken():
+            validate_data(self, X, skip_check_array=True)
+            seed_of(self.random_state)
+            self._features, self.state_ = features, state
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:

@@ -132,6 +132,7 @@ def unpacked(
 def _learned(model: Saved) -> tuple[Any, list[str] | None]:
     """What was learned, as a tree, and the names of the columns; None before the first row."""
     if isinstance(model, Stream):
+        model.check_whole()
         return model.state, None
     names = getattr(model, "feature_names_in_", None)
     names = None if names is None else [str(name) for name in names]
@@ -144,6 +145,7 @@ def _learned(model: Saved) -> tuple[Any, list[str] | None]:
     if not hasattr(model, "stream_"):
         declared = getattr(model, "_declared", None)
         return (None if declared is None else {"declared": declared}), None
+    model.stream_.check_whole()
     state = model.state_
     counts = is_balanced(getattr(model, "class_weight", None)) == (state.class_counts is not None)
     pinned = model._encoder is None or model._encoder.part == columns_of(model.columns)

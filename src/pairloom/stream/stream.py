@@ -10,6 +10,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.clock import NEVER, next_replay
+from pairloom.base.interrupts import Unbroken
 from pairloom.base.threads import ONE_THREAD
 from pairloom.base.tree import copy, nbytes
 from pairloom.base.typing import Array
@@ -26,6 +27,13 @@ SETTLED_ROWS = 64
 
 FEW_ROWS = 16
 """Rows up to which it costs more to limit the threads of BLAS than to let it find out that it needs one only."""
+
+
+BROKEN = (
+    "an interrupt or an error came while this model learned a row, and it has learned a part of that row: fit it "
+    "again, or go on from a checkpoint or a copy. Interrupts of partial_fit wait until rows are complete, those of "
+    "learn_one do not"
+)
 
 
 class StabilityWarning(UserWarning):
@@ -50,6 +58,7 @@ class Stream:
     model : as given.
     clock : the column that tells the time of rows, if they fade by it; an estimator reads it.
     state : all that learning has changed, one tree of arrays and numbers; None before the first row.
+    broken : whether rows are being learned, or learning them ended by an exception; then no more can be.
 
     >>> from pairloom import Constant, Identity, Learner
     >>> stream = Stream(Learner(features=Identity(), step=Constant(0.01), seed=0))
@@ -62,6 +71,7 @@ class Stream:
         self.observers: tuple[Observer, ...] = (RecentScores(), *observers)
         self.clock = clock_of(observers)
         self.state: StreamState | None = None
+        self.broken = False
         self._told = np.inf
 
     def __repr__(self) -> str:
@@ -92,8 +102,10 @@ class Stream:
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn rows in order. Rows of weight 0 are skipped; only pairs inside one of ``groups`` count."""
         batch = self.check(X, y, sample_weight, groups)
-        self.start(batch.X.shape[1])
-        self.learn(batch)
+        with Unbroken() as work:
+            self.start(batch.X.shape[1])
+            for rows in work.pieces(self.n_seen, len(batch)):
+                self.learn(batch[rows])
         self.warn_if_unstable()
         return self
 
@@ -165,7 +177,13 @@ class Stream:
 
     def check_room(self, n: int) -> None:
         """Raise ValueError unless ``n`` more rows can be learned."""
+        self.check_whole()
         self.model.check_room(None if self.state is None else self.state.learned, n)
+
+    def check_whole(self) -> None:
+        """Raise ValueError if some row was learned in part."""
+        if self.broken:
+            raise ValueError(BROKEN)
 
     def start(self, n_features: int) -> None:
         """Make the state before the first row, unless there is one."""
@@ -190,11 +208,13 @@ class Stream:
     def learn(self, batch: Batch) -> None:
         """Learn valid rows."""
         assert self.state is not None
+        self.broken = True
         if not self._recent_ring().labels.flags.writeable:
             # Mapped from a file that is not ours to change: joblib.load(..., mmap_mode="r").
             self.state = copy(self.state)
         with self._threads(len(batch)):
             advance(self.model, self.observers, self.state, batch)
+        self.broken = False
 
     def warn_if_unstable(self, stacklevel: int = 3) -> None:
         """Warn if the model has trouble, and again when it has become worse."""
