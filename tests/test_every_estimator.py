@@ -5,6 +5,7 @@ Those in float64 are in ``test_every_engine.py``: each file compiles the loops o
 
 import copy
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.estimator_checks import check_class_weight_classifiers, check_estimator
 
-from pairloom import systems
+from pairloom import load, save, systems
+from pairloom.base.tree import same
 from pairloom.columns import ColumnEncoder
 from pairloom.estimators import FeatureTransformer
 from tests.conftest import STREAMS, make_stream
@@ -182,6 +184,42 @@ def test_clones_pickles_and_copies(form):
         for other in others:
             assert other.n_seen_ == 200
             assert_same(model, other.partial_fit(X[200:], y[200:]))
+
+
+STAGES = (0, 1, 12, 100, 170, 500, 700)
+"""Before the second class; in the warm start; in a race, while second candidates catch up; after a change."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_it_is_saved_and_loaded_at_every_stage(form, tmp_path):
+    X, y = make_stream("one_class_first", 710, 3)
+    order = np.argsort(-y[:50], kind="stable")
+    X[:50], y[:50] = X[:50][order], y[:50][order]
+    y[350:] *= -1.0
+    model = make(form)
+    if form not in ONLINE:
+        saved_and_loaded(model, tmp_path / "model")
+        saved_and_loaded(model.fit(X, y), tmp_path / "model")
+        return
+    forgets = form not in CLASSIFIERS or model.to_model().forgets
+    if forgets:
+        model.set_params(half_life=300, **({"drift": "auto"} if form in CLASSIFIERS else {}))
+    for at, end in pairwise((*STAGES, 710)):
+        found = saved_and_loaded(model, tmp_path / "model")
+        for one in (model, found):
+            for rows in (slice(at, at + 1), slice(at + 1, end)):
+                if rows.start < rows.stop:
+                    one.partial_fit(X[rows], y[rows])
+        assert same(model.state_, found.state_)
+
+
+def saved_and_loaded(model, path):
+    """A model from its file."""
+    save(model, path)
+    found = load(path)
+    assert repr(model) == repr(found)
+    assert not hasattr(model, "stream_") or same(model.state_, found.state_)
+    return found
 
 
 @pytest.mark.parametrize("form", [form for form in BOUNDED if form in ONLINE])

@@ -8,6 +8,7 @@ import pytest
 
 from pairloom import (
     AdaGrad,
+    AUCClassifier,
     Constant,
     Forest,
     Latest,
@@ -21,6 +22,7 @@ from pairloom import (
 )
 from pairloom.base.tree import same
 from pairloom.estimators import FeatureTransformer
+from pairloom.race.mixing import tame
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 from tests.hostile import read, sign
@@ -176,3 +178,23 @@ def test_files_hold_what_is_needed_and_no_more(tmp_path):
     assert arrays["learned.cells"].shape == (8, 5)
     assert "learned.lazy.columns" not in arrays
     assert same(load(tmp_path / "model").state, stream.state)
+
+
+@pytest.mark.parametrize("at", [5, 300])
+def test_a_race_of_a_forest_learns_scores_and_saves_missing_values(at, tmp_path):
+    X, y = make_stream("random", 400, 3)
+    X[::7, 1] = np.nan
+    model = AUCClassifier(features=Forest(5), random_state=0).fit(X[:at], y[:at])
+    save(model, tmp_path / "race")
+    found = load(tmp_path / "race")
+    for one in (model, found):
+        one.partial_fit(X[at:], y[at:])
+    assert same(model.state_, found.state_)
+    scores = model.decision_function(X)
+    np.testing.assert_array_equal([model.decision_function(x[None])[0] for x in X[:20]], scores[:20])
+    said = model.stream_.learned.entrants[0].score(X)  # by the way that rows are learned
+    mixture = model.stream_.learned.mixture
+    expected = mixture.weights[0] * tame(((said - mixture.shifts) * mixture.slopes).sum(axis=1)[:, 0])
+    np.testing.assert_allclose(expected, model.stream_.score_rows(X.astype(np.float32)), rtol=1e-4, atol=1e-5)
+    save(model.frozen(), tmp_path / "frozen")
+    np.testing.assert_allclose(load(tmp_path / "frozen").decision_function(X), scores, rtol=1e-9)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from pairloom import load, save
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 
@@ -87,3 +88,39 @@ def test_large_labels_stay_whole_numbers():
         model = FPOGD(random_state=0).fit(X, labels)
         assert sorted(model.classes_.tolist()) == sorted(int(one) for one in labels)
         assert model.predict(X).dtype.kind in "iu"
+
+
+EXACT = {
+    "uint64": np.array([2**64 - 1, 0], dtype=np.uint64),
+    "large numbers": [2**64 - 1, 0],
+    "numbers that a double rounds": [2**64 - 1, 2**64 - 2],
+    "NUL": np.array(["a\0", "a"], dtype=object),
+    "text that ends in NUL": ["a\0", "a"],
+    "a lone surrogate": ["\ud800", "x"],
+    "empty text": ["", "x"],
+    "int64": np.array([2**63 - 1, -(2**63)]),
+    "bool": [True, False],
+    "minus zero": [-0.0, 1.0],
+}
+
+
+@pytest.mark.parametrize("kind", EXACT)
+@pytest.mark.parametrize("rows", [1, 12])
+def test_labels_stay_what_they_are_and_files_hold_them(kind, rows, tmp_path):
+    X, _ = make_stream("random", 12, 3)
+    two = EXACT[kind]
+    y = two * 6 if isinstance(two, list) else np.tile(two, 6)
+    batches = FPOGD(n_components=8, random_state=0).partial_fit(X[:rows], y[:rows])
+    named = FPOGD(n_components=8, random_state=0).partial_fit(X[:rows], y[:rows], classes=two)
+    single = FPOGD(n_components=8, random_state=0)
+    for x, label in zip(X[:rows], list(y[:rows]), strict=True):
+        single.learn_one(x, label)
+    for model in (batches, named, single):
+        save(model, tmp_path / "model")
+        found = load(tmp_path / "model")
+        for one in (model, found):
+            one.partial_fit(X, y)
+        assert set(found.classes_.tolist()) == set(list(two) if isinstance(two, list) else two.tolist())
+        assert len(found.classes_) == 2
+        assert found.classes_.dtype == model.classes_.dtype
+        np.testing.assert_array_equal(found.predict(X), model.predict(X))

@@ -92,7 +92,7 @@ def learn_labels(known: Labels | None, y: Array, classes: Any, pos_label: Any = 
 
 def declared_classes(classes: Any) -> Array:
     """The labels that ``classes=`` names: an array, a list or a set."""
-    declared = _unique("classes", np.asarray(as_labels(list(classes) if isinstance(classes, Set) else classes)))
+    declared = _unique("classes", np.asarray(exact_labels(list(classes) if isinstance(classes, Set) else classes)))
     if len(declared) < 2:
         raise ValueError(f"classes= must name at least two labels; got {declared.tolist()}")
     return declared
@@ -118,15 +118,31 @@ def _check_unchanged(known: Labels | None, declared: Array) -> None:
         )
 
 
-def as_labels(y: Any) -> Any:
-    """Labels of a list as they are: NumPy would make the text "nan" of a gap, and doubles of large whole numbers."""
+def exact_labels(labels: Any) -> Any:
+    r"""The labels of a list as an array that holds each of them as it is; anything else is returned unchanged.
+
+    NumPy would round whole numbers of which one is beyond 2^63, make the text "nan" of a gap, and drop a NUL at the end
+    of text.
+
+    >>> exact_labels([0, 2**64 - 1])
+    array([                   0, 18446744073709551615], dtype=uint64)
+    >>> exact_labels(["a", "a" + chr(0)])
+    array(['a', 'a\x00'], dtype=object)
+    """
     try:
-        kind = np.asarray(y).dtype.kind if isinstance(y, (list, tuple)) else ""
-    except ValueError:  # lists of different lengths: scikit-learn says so
-        return y
-    mixed = kind in ("U", "S") and not all(isinstance(label, (str, bytes)) for label in y)
-    rounded = kind == "f" and any(isinstance(label, int) and abs(label) > 2**53 for label in y)
-    return np.asarray(y, dtype=object) if mixed or rounded else y
+        made = np.asarray(labels) if isinstance(labels, (list, tuple)) else None
+    except ValueError:  # lists of different lengths: scikit-learn reports them
+        return labels
+    if made is None or made.ndim != 1:
+        return labels
+    exact = True
+    if made.dtype.kind == "f":
+        if all(isinstance(label, int) and label >= 0 for label in labels):
+            return np.array(labels, dtype=np.uint64)
+        exact = not any(isinstance(label, int) and abs(label) > 2**53 for label in labels)
+    elif made.dtype.kind in "US":
+        exact = all(label == own for label, own in zip(labels, made.tolist(), strict=True))
+    return made if exact else np.array(labels, dtype=object)
 
 
 def check_no_gaps(y: Array) -> None:
@@ -166,5 +182,4 @@ def _unique(name: str, values: Array) -> Array:
         raise ValueError(UNORDERED.format(name)) from None
     labels = [label.item() if isinstance(label, np.generic) else label for label in found.tolist()]
     plain = found.dtype.kind in "biufUS" or all(isinstance(label, (str, int, float)) for label in labels)
-    made = np.array(labels) if plain and len(labels) else found
-    return made if made.tolist() == labels else found  # of some whole numbers NumPy makes doubles
+    return np.asarray(exact_labels(labels)) if plain and len(labels) else found

@@ -17,7 +17,14 @@ from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_weight, refuse_masked
 from pairloom.columns.incoming import Incoming
-from pairloom.estimators.class_labels import UNORDERED, Labels, as_labels, check_no_gaps, declared_classes, learn_labels
+from pairloom.estimators.class_labels import (
+    UNORDERED,
+    Labels,
+    check_no_gaps,
+    declared_classes,
+    exact_labels,
+    learn_labels,
+)
 from pairloom.estimators.class_weight import ClassCounts, ClassWeight, balanced, check_names, weighed
 from pairloom.estimators.forgetting import forgetting_of
 from pairloom.estimators.thresholds import ThresholdClassifier
@@ -262,7 +269,7 @@ class PairwiseClassifier(ClassifierMixin, ThresholdClassifier):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         refuse_masked("y", y)
-        y = column_or_1d(as_labels(y), warn=True)
+        y = column_or_1d(exact_labels(y), warn=True)
         check_no_gaps(y)
         try:
             check_classification_targets(y)

@@ -232,6 +232,30 @@ def sum_leaves(
 
 
 @compiled
+def sum_leaves_with_gaps(
+    X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array, w: Array, slopes: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """``sum_leaves`` of rows whose values may be missing, with the same bits where they are not."""
+    size = w.shape[1] // columns.shape[0]
+    for t in range(columns.shape[0]):
+        for i in range(X.shape[0]):
+            at = leaf_of(X[i], columns[t], values[t], yes[t], missing_yes[t])
+            add_leaf(w, t * size + cells[t, 0, at], slopes, out[i])
+
+
+@compiled
+def leaf_of(x: Array, columns: Array, values: Array, yes: Array, missing_yes: Array) -> int:
+    """The leaf of a row in one tree."""
+    at = 0
+    while yes[at] != at:
+        value = x[columns[at]]
+        goes = missing_yes[at] if np.isnan(value) else value <= values[at]
+        at = yes[at] if goes else yes[at] + 1
+    return at
+
+
+@compiled
 def add_leaf(w: Array, cell: int, slopes: Array, out: Array) -> None:
     """Add to ``out`` (targets) slopes' w of a cell."""
     for k in range(w.shape[0]):

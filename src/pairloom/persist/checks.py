@@ -186,7 +186,7 @@ def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
         raise ModelFileError("the portfolio in the file has too many candidates")
     v = race.n_vectors
     scope = Scope({"d": d, "v": v, "C": race.pairs.n_classes}, {}, None, f"f{np.dtype(race.dtype).itemsize}")
-    scope.classes = race.pairs.n_classes
+    scope.classes, scope.nan = race.pairs.n_classes, race.takes_nan
     if walk.kind(path) == "FrozenState":
         return _check_frozen(walk, path, d, t, scope)
     walk.branch(path, "RaceState")

@@ -130,6 +130,7 @@ LAYOUT: dict[str, dict[str, str]] = {
     },
     "FrozenForest": {
         **MEMBER, "columns": "i4 _T _N 0:d", "values": "R _T _N", "yes": "i4 _T _N 0:_N", "w": "f8 _T _N v",
+        "missing_yes": "b1 _T _N?",
     },
     "Mixture": {"weights": "f8 E", "slopes": "f8 M v", "shifts": "f8 M v"},
 }  # fmt: skip

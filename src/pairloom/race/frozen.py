@@ -1,16 +1,17 @@
 """A race that only predicts: what its entrants say, with one weight where they have many."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
-from pairloom.base.tree import Rounded, node
+from pairloom.base.tree import OPTIONAL, Rounded, node
 from pairloom.base.typing import Array
 from pairloom.features import Forest, Gaussian, Identity, Landmarks
 from pairloom.features.landmarks import sum_gaussians
-from pairloom.features.trees import TOGETHER, go_down
+from pairloom.features.trees import TOGETHER, go_down, leaf_of
 from pairloom.models.exact_path import ExactPath
 from pairloom.race.entrant import Entrant
 from pairloom.race.mixing import tame
@@ -63,15 +64,22 @@ class FrozenKernel(Member):
 
 @node
 class FrozenForest(Member):
-    """Nodes of trees as in :class:`~pairloom.features.trees.Nodes`; ``w`` (trees, nodes, classes): of each leaf."""
+    """Nodes of trees as in :class:`~pairloom.features.trees.Nodes`; ``w`` (trees, nodes, classes): of each leaf.
+
+    ``missing_yes``: only where values may be missing.
+    """
 
     columns: Array
     values: Rounded
     yes: Array
     w: Array
+    missing_yes: Array | None = field(default=None, metadata=OPTIONAL)
 
     def add(self, X: Array, out: Array) -> None:
-        sum_nodes(X, self.columns, self.values, self.yes, self.w, out)
+        if self.missing_yes is not None and np.isnan(X).any():
+            sum_nodes_with_gaps(X, self.columns, self.values, self.yes, self.missing_yes, self.w, out)
+        else:
+            sum_nodes(X, self.columns, self.values, self.yes, self.w, out)
 
 
 @node
@@ -100,23 +108,25 @@ class FrozenState:
         return total
 
 
-def frozen(state: RaceState, entrants: list[Entrant]) -> FrozenState:
-    """Only what predicts; ValueError for candidates that have no such form."""
+def frozen(state: RaceState, entrants: list[Entrant], *, gaps: bool) -> FrozenState:
+    """Only what predicts; ValueError for candidates that have no such form. ``gaps``: values may be missing."""
     members, first, mixture = [], 0, state.mixture
     for entrant, weight in zip(entrants, mixture.weights, strict=False):
         own = slice(first, first + len(entrant))
         first = own.stop
         if weight > 0:
-            members.append(member_of(entrant, float(weight), mixture.slopes[own], mixture.shifts[own]))
+            members.append(member_of(entrant, float(weight), mixture.slopes[own], mixture.shifts[own], gaps=gaps))
     return FrozenState(state.n_features, state.t, state.counts.copy(), members, list(state.standings))
 
 
-def member_of(entrant: Entrant, weight: float, slopes: Array, shifts: Array) -> Member:
+def member_of(entrant: Entrant, weight: float, slopes: Array, shifts: Array, *, gaps: bool) -> Member:
     """What an entrant says, frozen."""
     model, learned, name = entrant.model, entrant.stream.learned, entrant.name
     features, phi, offset = model.features, learned.phi, -(slopes * shifts).sum(axis=0)
     if isinstance(features, Forest) and learned.w.ndim == 3 and not features.levels:
-        return FrozenForest(name, weight, offset, *trimmed(phi.nodes, learned.w, slopes / np.sqrt(features.n_trees)))
+        made = FrozenForest(name, weight, offset, *trimmed(phi.nodes, learned.w, slopes / np.sqrt(features.n_trees)))
+        made.missing_yes = phi.nodes.missing_yes[:, : made.yes.shape[1]].copy() if gaps else None
+        return made
     if isinstance(features, Identity):
         w = weights(learned.w if isinstance(model, ExactPath) else model.coef(learned), slopes)
         scaler = phi.scaler
@@ -141,6 +151,18 @@ def trimmed(nodes: Any, w: Array, slopes: Array) -> tuple[Array, Array, Array, A
             made[:, :, k] += slopes[r, k] * own[cells, r]
     made[inner[:, :used]] = 0.0
     return nodes.columns[:, :used].copy(), nodes.values[:, :used].copy(), nodes.yes[:, :used].copy(), made
+
+
+@compiled
+def sum_nodes_with_gaps(
+    X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, w: Array, out: Array
+) -> None:  # fmt: skip
+    """``sum_nodes`` of rows whose values may be missing."""
+    for i in range(X.shape[0]):
+        for t in range(columns.shape[0]):
+            at = leaf_of(X[i], columns[t], values[t], yes[t], missing_yes[t])
+            for k in range(w.shape[2]):
+                out[i, k] += w[t, at, k]
 
 
 @compiled

@@ -143,6 +143,11 @@ class Portfolio:
             if not isinstance(getattr(self, name), kind):
                 raise ValueError(f"{name} must be a {name.capitalize()}; got {getattr(self, name)!r}")
 
+    @property
+    def takes_nan(self) -> bool:
+        """Whether values of a row may be missing: all candidates must take them."""
+        return False
+
     def candidates(self, n_features: int) -> list[Candidate]:
         """All of them, in the order in which the budget is spent; the first always takes part."""
         head = self.exact if self.exact is not None and n_features <= self.max_exact else self.descent
@@ -170,6 +175,10 @@ class OneMap(Portfolio):
     """A race of learners on one feature map."""
 
     features: FeatureMap = field(default_factory=Identity)
+
+    @property
+    def takes_nan(self) -> bool:
+        return self.features.takes_nan
 
     def candidates(self, n_features: int) -> list[Candidate]:
         if self.features.n_cells:

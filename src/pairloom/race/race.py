@@ -8,6 +8,7 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
 from pairloom.base.clock import NEVER, REFITS, mixes_at, next_evaluation, next_refit
+from pairloom.base.csr import is_sparse
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
@@ -93,8 +94,7 @@ class Race(Model):
 
     @property
     def takes_nan(self) -> bool:
-        """No: not all of its candidates do."""
-        return False
+        return self.portfolio.takes_nan
 
     def warm_rows(self, n_features: int) -> int:
         return 0
@@ -139,10 +139,11 @@ class Race(Model):
             return state.score(X, self.n_vectors)
         total = np.zeros((X.shape[0], self.n_vectors))
         first, mixture = 0, state.mixture
+        gaps = self.takes_nan and not is_sparse(X) and bool(np.isnan(X).any())
         for entrant, weight in zip(self.running(state), mixture.weights, strict=False):
             own = slice(first, first + len(entrant))
             if weight > 0:
-                total += weight * tame(said(entrant, X, mixture.slopes[own], mixture.shifts[own]))
+                total += weight * tame(said(entrant, X, mixture.slopes[own], mixture.shifts[own], gaps=gaps))
             first = own.stop
         return total
 
@@ -178,7 +179,9 @@ class Race(Model):
 
     def frozen(self, state: RaceState | FrozenState) -> FrozenState:
         """Only what predicts."""
-        return state if isinstance(state, FrozenState) else frozen(state, self.running(state))
+        if isinstance(state, FrozenState):
+            return state
+        return frozen(state, self.running(state), gaps=self.takes_nan)
 
     def mixture(self, state: RaceState | FrozenState) -> list[str]:
         """The names of the candidates that make the predictions now, those with most to say first."""

@@ -9,14 +9,17 @@ from pairloom.base.csr import is_sparse
 from pairloom.base.typing import Array
 from pairloom.features import Forest, Gaussian, Identity, Landmarks
 from pairloom.features.landmarks import sum_gaussians
-from pairloom.features.trees import sum_leaves
+from pairloom.features.trees import sum_leaves, sum_leaves_with_gaps
 from pairloom.models.exact_path import ExactPath
 from pairloom.models.path import StepPath
 from pairloom.race.entrant import Entrant
 
 
-def said(entrant: Entrant, X: Any, slopes: Array, shifts: Array) -> Array:
-    """The sum over an entrant's models m of slopes_m (s_m - shifts_m): (rows, classes)."""
+def said(entrant: Entrant, X: Any, slopes: Array, shifts: Array, *, gaps: bool) -> Array:
+    """The sum over an entrant's models m of slopes_m (s_m - shifts_m): (rows, classes).
+
+    ``gaps``: some values are missing.
+    """
     model, learned = entrant.model, entrant.stream.learned
     features = model.features
     if not is_sparse(X):
@@ -24,7 +27,11 @@ def said(entrant: Entrant, X: Any, slopes: Array, shifts: Array) -> Array:
         out[:] = -(slopes * shifts).sum(axis=0)
         if isinstance(model, StepPath) and isinstance(features, Forest) and not features.levels:
             nodes, scale = learned.phi.nodes, 1.0 / np.sqrt(features.n_trees)
-            sum_leaves(X, nodes.columns, nodes.values, nodes.yes, nodes.cells, learned.w, scale * slopes, out)
+            if gaps:
+                ways = (nodes.columns, nodes.values, nodes.yes, nodes.missing_yes, nodes.cells)
+                sum_leaves_with_gaps(X, *ways, learned.w, scale * slopes, out)
+            else:
+                sum_leaves(X, nodes.columns, nodes.values, nodes.yes, nodes.cells, learned.w, scale * slopes, out)
             return out
         if isinstance(model, ExactPath) and isinstance(features, Identity):
             scaler = learned.phi.scaler
