@@ -15,7 +15,7 @@ from pairloom.models.path import StepPath
 from pairloom.race.entrant import Entrant
 
 
-def said(entrant: Entrant, X: Any, slopes: Array, shifts: Array, *, gaps: bool) -> Array:
+def said(entrant: Entrant, X: Any, slopes: Array, shifts: Array, *, gaps: bool = False) -> Array:
     """The sum over an entrant's models m of slopes_m (s_m - shifts_m): (rows, classes).
 
     ``gaps``: some values are missing.
