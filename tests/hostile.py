@@ -73,6 +73,36 @@ def hostile(header, arrays, rng, *, state_only=False):
     return sign(header, arrays, (lambda about: _lied(about, tables)) if tables else None)
 
 
+FLIPS = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf, "-1": -1, "huge": 2**52, "0": 0}
+
+
+def flipped(header, arrays):
+    """(path, what it becomes) of each number of a state, and of the first of each array, that can become another."""
+    values = header["state"]["values"]
+    numbers = {
+        path: isinstance(value, (float, dict)) for path, value in values.items() if type(value) in (int, float, dict)
+    }
+    numbers |= {
+        path: array.dtype.kind == "f" for path, array in arrays.items() if array.dtype.kind in "fi" and array.size
+    }
+    return [(path, name) for path, real in numbers.items() for name in FLIPS if real or name in ("-1", "huge", "0")]
+
+
+def with_flip(header, arrays, path, name):
+    """The bytes of a signed file with one number changed; None if it is that already, or has no room for it."""
+    header, arrays, value = copy.deepcopy(header), dict(arrays), FLIPS[name]
+    values = header["state"]["values"]
+    if path in values:
+        real = type(values[path]) is not int
+        values[path] = (float(value) if np.isfinite(value) else {"float": name}) if real else value
+        return sign(header, arrays)
+    array = arrays[path].copy()
+    with suppress(OverflowError):
+        array.reshape(-1)[0] = value
+    same = array.tobytes() == arrays[path].tobytes()
+    return None if same else sign(header, {**arrays, path: array})
+
+
 def _pick(rng, items):
     items = list(items)
     return items[rng.integers(len(items))]

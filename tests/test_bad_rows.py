@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pairloom
+from pairloom.cli.ending import message_of
 from pairloom.cli.intake import Intake
 from pairloom.cli.labels import LabelReader
 from pairloom.cli.taken import label_faults
@@ -62,7 +63,7 @@ def sifted_and_one_by_one(path, model, label="y", weight="w", **options):
             model.score_many(one.X)
             rows.append(one)
         except ValueError as error:
-            alone[row] = str(error)
+            alone[row] = message_of(error)
     return faults, alone, taken[~np.isin(taken.rows, list(faults))], rows
 
 

@@ -35,10 +35,11 @@ from pairloom import (
     load,
     save,
 )
+from pairloom.persist.format import is_crowded
 from pairloom.race import Budget
 from pairloom.systems import FPOGD, KOIL, OPAUC, OPERA, SOLAM, SPAM, ExactAUC, FourierSGD, ProjectronPP, SparseKernelAUC
 from tests.conftest import examples, make_stream
-from tests.hostile import damaged, hostile, read, sign
+from tests.hostile import damaged, flipped, hostile, read, sign, with_flip
 from tests.test_state import SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -247,6 +248,77 @@ def test_json_that_is_nested_as_deep_as_the_header_is_long(tmp_path):
     text = (b"[" * 10**6).ljust(64 * 15626 - 16)
     raw = b"pairloom" + len(text).to_bytes(8, "little") + text
     assert load_or_refuse(tmp_path / "deep", raw + bytes(32)) is None
+
+
+OPEN = (".w", ".w_bar", ".squares", ".scores")
+"""What may be any number: weights, and scores."""
+
+
+def learns_on(valid, name, path, flip):
+    """Whether a file with one number changed loads; then it scores, learns, and is saved, in finite numbers."""
+    file, header, arrays, rows, at = valid(name)
+    raw = with_flip(header, arrays, path, flip)
+    model = None if raw is None else load_or_refuse(file.with_suffix(".flipped"), raw)
+    if model is None:
+        return False
+    with np.errstate(all="ignore"):
+        scores = [model.decision_function(rows[:5])]
+        repr(model)
+        model.partial_fit(rows[at : at + 50], Y[at : at + 50])
+        scores.append(model.decision_function(rows[:5]))
+    assert np.isfinite(scores).all() or path.endswith(OPEN), (path, flip)
+    save(model, file.with_suffix(".again"))
+    load(file.with_suffix(".again"))
+    return True
+
+
+RACES = ("race", "catching up", "fpogd")
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_a_file_with_one_wrong_number_is_refused_or_learns_on(name, valid):
+    """A few of them; all by `make soak`."""
+    found = flipped(*valid(name)[1:3])
+    loaded = [learns_on(valid, name, *one) for one in found[:: max(1, len(found) // 20)]]
+    assert not all(loaded)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", RACES)
+def test_every_file_with_one_wrong_number_is_refused_or_learns_on(name, valid):
+    for one in flipped(*valid(name)[1:3]):
+        learns_on(valid, name, *one)
+
+
+CROWDED = {
+    "lists": lambda header: header["model"].update(gamma=[[]] * 400_000),
+    "deep lists": lambda header: header["model"].update(gamma=[eval("[" * 20 + "]" * 20)] * 30_000),
+    "parts": lambda header: header["model"].update(gamma=[{"part": "Square"}] * 80_000),
+    "numbers": lambda header: header["model"].update(gamma=[0] * 1_100_000),
+    "paths": lambda header: header.update(names=[""] * 1_100_000),
+}
+
+
+@pytest.mark.parametrize("kind", CROWDED)
+def test_a_header_of_more_entries_than_any_model_is_not_even_parsed(kind, valid, monkeypatch):
+    path, header, arrays, *_ = valid("fpogd")
+    header = json.loads(json.dumps(header))
+    CROWDED[kind](header)
+    monkeypatch.setattr("pairloom.persist.format._parsed", lambda text: pytest.fail("it was"))
+    assert load_or_refuse(path.with_suffix(".crowded"), sign(header, arrays)) is None
+
+
+def test_what_load_would_refuse_is_not_saved(valid, tmp_path, monkeypatch):
+    model = load(valid("fpogd")[0])
+    monkeypatch.setattr("pairloom.persist.format.MOST_BRANCHES", 20)
+    with pytest.raises(ValueError, match="than a file holds"):
+        save(model, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_signs_in_text_are_not_counted():
+    text = json.dumps({"a": "[{,\\" * 50_000, 'b"[': ["\\\\", '"[' * 50_000]}).encode()
+    assert not is_crowded(text)
 
 
 @pytest.mark.soak

@@ -187,6 +187,45 @@ def test_arrays_that_no_race_has_are_refused(change, valid, tmp_path):
     assert "does not fit its model" in refused(header, arrays, tmp_path / "hostile")
 
 
+NUMBERS = {
+    "learned.evidence.targets": np.nan,
+    "learned.evidence.areas": np.nan,
+    "learned.evidence.raw.0.labels": 2.0,
+    "learned.evidence.raw.0.weights": 0.0,
+    "learned.evidence.raw.0.scores": np.inf,
+    "learned.counts": np.nan,
+    "learned.mixture.weights": -1.0,
+    "learned.standings.0.auc": {"float": "nan"},
+    "learned.standings.0.row": 1701,
+    "learned.entrants.2.stream.learned.tally": np.nan,
+    "learned.entrants.2.stream.learned.memory.scatter": np.inf,
+    "learned.entrants.2.stream.learned.phi.scaler.scale": 0.0,
+    "learned.entrants.1.stream.learned.phi.sample.scores": np.nan,
+    "learned.entrants.1.stream.observed.recent.count": 1699,
+    "observed.recent.count": 1700,
+    "observed.recent.labels": 0.5,
+    "observed.recent.weights": -1.0,
+    "observed.arrivals.count": 1663,
+    "observed.calibration.a": np.nan,
+    "observed.calibration.b": np.inf,
+    "observed.calibration.row": 1701,
+    "observed.drift.count": 2**52,
+    "observed.history.each": 2**30,
+}
+
+
+@pytest.mark.parametrize("path", NUMBERS)
+def test_a_number_that_does_not_fit_the_others_is_refused(path, valid, tmp_path):
+    header, arrays = copy.deepcopy(valid(1700)[0]), dict(valid(1700)[1])
+    if f"stream.{path}" in arrays:
+        arrays[f"stream.{path}"] = arrays[f"stream.{path}"].copy()
+        arrays[f"stream.{path}"].reshape(-1)[0] = NUMBERS[path]
+    else:
+        assert f"stream.{path}" in header["state"]["values"]
+        header["state"]["values"][f"stream.{path}"] = NUMBERS[path]
+    assert f"stream.{path.rpartition('.')[0]}" in refused(header, arrays, tmp_path / "hostile")
+
+
 @pytest.mark.parametrize(("at", "kind"), [(170, "entrants"), (2100, "entrants"), (1700, "evidence.raw"),
                                           (170, "evidence.open")])  # fmt: skip
 def test_lists_that_are_too_short_are_refused(at, kind, valid, tmp_path):

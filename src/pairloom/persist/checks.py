@@ -7,6 +7,7 @@ import numpy as np
 
 from pairloom.base.clock import CATCH_UP, REFITS, next_evaluation, refit_before
 from pairloom.base.tree import Flat
+from pairloom.base.typing import Array
 from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.class_weight import check_class_weight, is_balanced
 from pairloom.models.base import Model
@@ -81,15 +82,18 @@ def check_stream(walk: Walk, path: str, model: Model, observers: Sequence[Observ
     t, d = (walk.value(f"{dot}{name}", "count") for name in ("t", "n_features"))
     if not 0 < d <= numbers_in(walk.flat):
         raise walk.refuse(f"{dot}n_features", "must be the number of columns")
+    scored: Any = None
     if isinstance(model, Race):
         scope = _check_race(walk, f"{dot}learned", model, d, t)
+        scored = walk.flat.values.get(f"{dot}learned.evaluated") if t >= next_evaluation(0) else t
     elif isinstance(model, OWN):
         scope = _check_learned(walk, f"{dot}learned", model, d, t)
+        scored = walk.flat.values[f"{dot}learned.t"]
     else:
-        scope = Scope({"d": d, "v": model.n_vectors}, classes=model.pairs.n_groups)
+        scope = Scope({"d": d, "v": model.n_vectors, "t": t}, classes=model.pairs.n_groups)
         walk.anything(f"{dot}learned", scope)
     _check_kept(walk, f"{dot}kept", model, d, t, scope)
-    check_observed(walk, f"{dot}observed", observers, scope, t)
+    check_observed(walk, f"{dot}observed", observers, scope, t, scored)
     walk.take(f"{dot}time", "finite?", scope, {})
 
 
@@ -185,7 +189,8 @@ def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
     if len(portfolio.forests) + len(portfolio.kernels) > MOST_ENTRANTS or models > FULL:
         raise ModelFileError("the portfolio in the file has too many candidates")
     v = race.n_vectors
-    scope = Scope({"d": d, "v": v, "C": race.pairs.n_classes}, {}, None, f"f{np.dtype(race.dtype).itemsize}")
+    sizes = {"d": d, "v": v, "C": race.pairs.n_classes, "t": t}
+    scope = Scope(sizes, {}, None, f"f{np.dtype(race.dtype).itemsize}")
     scope.classes, scope.nan = race.pairs.n_classes, race.takes_nan
     if walk.kind(path) == "FrozenState":
         return _check_frozen(walk, path, d, t, scope)
@@ -202,16 +207,14 @@ def _check_race(walk: Walk, path: str, race: Race, d: int, t: int) -> Scope:
         raise walk.refuse(f"{path}.evaluated", "must be the last row at which scores were looked at")
     entrants = _check_entrants(walk, f"{path}.entrants", race, d, t)
     coming = _check_entrants(walk, f"{path}.coming", race, d)
-    sizes = [len(one) for one in entrants]
+    counted = [len(one) for one in entrants]
     _check_standing(walk, path, race, t, entrants, coming)
     due = t >= next_evaluation(0)
-    n_models = sum(sizes) if due else sum(len(race.make(one)) for one in race.admitted(d))
-    _check_evidence(walk, f"{path}.evidence", scope, n_models)
-    walk.take(f"{path}.counts", "f8 C", scope, {})
-    scope.sizes |= {"E": len(sizes) if due else 0, "M": sum(sizes) if due else 0}
-    walk.node(f"{path}.mixture", "Mixture", scope)
-    for item in walk.items(f"{path}.standings", FULL):
-        walk.node(item, "Standing", scope)
+    n_models = sum(counted) if due else sum(len(race.make(one)) for one in race.admitted(d))
+    _check_evidence(walk, f"{path}.evidence", scope, n_models, race.pairs.targets)
+    walk.take(f"{path}.counts", "f8 C 0:MASS", scope, {})
+    _check_mixture(walk, f"{path}.mixture", scope, counted if due else [])
+    _check_standings(walk, f"{path}.standings", scope, t)
     _check_first(walk, f"{path}.kept", race, d, t, scope)
     return scope
 
@@ -221,7 +224,7 @@ def _check_frozen(walk: Walk, path: str, d: int, t: int, scope: Scope) -> Scope:
     walk.branch(path, "FrozenState")
     if [walk.value(f"{path}.{name}", "count") for name in ("n_features", "t")] != [d, t]:
         raise walk.refuse(path, f"must have {t} rows of {d} columns")
-    walk.take(f"{path}.counts", "f8 C", scope, {})
+    walk.take(f"{path}.counts", "f8 C 0:MASS", scope, {})
     for item in walk.items(f"{path}.members", MOST_ENTRANTS):
         kind = walk.kind(item)
         if kind not in {"FrozenLinear", "FrozenKernel", "FrozenForest"}:
@@ -233,9 +236,29 @@ def _check_frozen(walk: Walk, path: str, d: int, t: int, scope: Scope) -> Scope:
             leaf = yes == here
             if (yes < here).any() or (yes[~leaf] + 1 >= yes.shape[1]).any() or not np.isposinf(values[leaf]).all():
                 raise walk.refuse(item, "must be trees whose children come after their parents")
-    for item in walk.items(f"{path}.standings", FULL):
-        walk.node(item, "Standing", scope)
+    _check_standings(walk, f"{path}.standings", scope, t)
     return scope
+
+
+def _check_mixture(walk: Walk, path: str, scope: Scope, models: list[int]) -> None:
+    """Take the mixture of entrants with so many models each; those that have a say say it in numbers."""
+    scope.sizes |= {"E": len(models), "M": sum(models)}
+    walk.node(path, "Mixture", scope)
+    weights, slopes, shifts = (walk.flat.arrays[f"{path}.{name}"] for name in ("weights", "slopes", "shifts"))
+    said = np.repeat(weights > 0, models)
+    if not np.isfinite(slopes[said]).all() or not np.isfinite(shifts[said]).all() or (models and not weights.any()):
+        raise walk.refuse(path, "must be finite numbers for those that are in it")
+
+
+def _check_standings(walk: Walk, path: str, scope: Scope, t: int) -> None:
+    """Take the standings, which are in the order of their rows."""
+    last = 0
+    for item in walk.items(path, FULL):
+        walk.node(item, "Standing", scope)
+        row: Any = walk.flat.values[f"{item}.row"]
+        if not last <= row <= t:
+            raise walk.refuse(f"{item}.row", f"must be one of {t} rows, in order")
+        last = row
 
 
 def _check_entrants(walk: Walk, path: str, race: Race, d: int, t: int | None = None) -> list[Entrant]:
@@ -291,12 +314,14 @@ def _check_first(walk: Walk, path: str, race: Race, d: int, t: int, scope: Scope
         raise walk.refuse(path, f"must be the first {t} rows")
 
 
-def _check_evidence(walk: Walk, path: str, scope: Scope, n_models: int) -> None:
+def _check_evidence(walk: Walk, path: str, scope: Scope, n_models: int, targets: Array) -> None:
     """Take the windows of a race of so many models."""
     walk.branch(path, "Evidence")
     scope.sizes["M"] = n_models
     walk.take(f"{path}.targets", "f8 v", scope, {})
-    walk.take(f"{path}.areas", "f8 _n M", scope, {})
+    if not np.array_equal(walk.flat.arrays[f"{path}.targets"], targets):
+        raise walk.refuse(f"{path}.targets", f"must be {targets.tolist()}")
+    walk.take(f"{path}.areas", "f8 _n M 0:2", scope, {})
     closed, areas = walk.value(f"{path}.closed", "count"), walk.flat.arrays[f"{path}.areas"]
     windows = walk.kind(f"{path}.raw")
     if walk.value(f"{path}.n_models", "count") != n_models or windows != f"list {len(areas)}":

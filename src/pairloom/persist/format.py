@@ -30,6 +30,9 @@ ALIGN, DIGEST, CHUNK = 64, 32, 1 << 20
 MOST_HEADER = 1 << 24
 """Bytes of a header: a million names of columns fit."""
 
+MOST_BRANCHES, MOST_ENTRIES = 1 << 16, 1 << 20
+"""Lists and objects in a header, and entries of all of them: no model has as many, and to read more would take long."""
+
 MOST_AXES = 8
 
 DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]|<U[1-9]\d{0,5}|<M8\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
@@ -76,6 +79,18 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         return _read(file, os.fstat(file.fileno()).st_size)
 
 
+def is_crowded(text: bytes) -> bool:
+    """Whether JSON has more lists, objects or entries than a header may have, by its signs outside of text.
+
+    >>> is_crowded(b'{"a": "[[[", "b": [1, 2]}'), is_crowded(b"[" * 100_000)
+    (False, True)
+    """
+    signs = np.frombuffer(text.replace(b"\\\\", b"").replace(b'\\"', b""), np.uint8)
+    inside = np.bitwise_xor.accumulate(signs == ord('"'), dtype=np.uint8).astype(bool)
+    lists, objects, commas = (np.count_nonzero((signs == ord(sign)) & ~inside) for sign in "[{,")
+    return bool(lists + objects > MOST_BRANCHES or commas > MOST_ENTRIES)
+
+
 def padded(size: int) -> int:
     """The next multiple of 64."""
     return size + -size % ALIGN
@@ -90,6 +105,8 @@ def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
     if len(start) < 16 or length > MOST_HEADER or 16 + length > end or (16 + length) % ALIGN:
         raise ModelFileError(f"the file is cut off or damaged: {size:,} bytes do not hold its header")
     text = file.read(length)
+    if is_crowded(text):
+        raise ModelFileError("the header of the file has more entries than any model")
     digest = blake2b(start + text, digest_size=DIGEST)
     header = _parsed(text)
     made = {}
@@ -173,6 +190,10 @@ def _header_of(header: Mapping[str, Any], raw: Mapping[str, Array]) -> bytes:
             table[name] = {"dtype": array.dtype.str, "shape": list(array.shape), "offset": at}
             at = padded(at + array.nbytes)
         text = json.dumps({**header, "arrays": table}, allow_nan=False, separators=(",", ":")).encode()
+        if start == 0 and is_crowded(text):
+            raise ValueError(
+                "the model has more parameters, columns or categories than a file holds: keep fewer of them"
+            )
         if padded(16 + len(text)) == start:
             return text.ljust(start - 16)
         if len(text) > MOST_HEADER - ALIGN:

@@ -39,6 +39,9 @@ BASES = (
 
 MOST_DEPTH = 24
 
+MOST_LETTERS = 1024
+"""Bytes of an item of an array: those of long text would be much larger than the file."""
+
 
 @cache
 def own_parts() -> dict[str, type]:
@@ -81,7 +84,7 @@ def encode(value: Any, where: str) -> Any:
         return {"tuple": [encode(item, where) for item in value]}
     if isinstance(value, dict):
         return {"dict": [[encode(key, where), encode(item, where)] for key, item in value.items()]}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU" and value.dtype.itemsize <= MOST_LETTERS:
         return {"array": encode(value.tolist(), where), "dtype": value.dtype.newbyteorder("<").str}
     if isinstance(value, timedelta):
         return {"timedelta": [value.days, value.seconds, value.microseconds]}
@@ -135,6 +138,8 @@ def decode(data: Any, known: Mapping[str, type], room: int, depth: int = 0) -> A
         if data.keys() == {"number", "dtype"}:
             return np.dtype(dtype).type(decode(data["number"], known, room, depth + 1))
         if data.keys() == {"array", "dtype"}:
+            if np.dtype(dtype).itemsize > MOST_LETTERS:
+                raise ModelFileError(f"the file has a parameter of the dtype {dtype}, which no model has")
             return np.array(decode(data["array"], known, room, depth + 1), dtype).astype(
                 np.dtype(dtype).newbyteorder("=")
             )

@@ -60,7 +60,7 @@ def map_rule(walk: Walk, features: FeatureMap, d: int, t: int, work: str, k: int
     D = n_outputs(features, d, t)
     sizes: dict[str, Any] = {"d": d, "D": D, "h": D // 2}
     by_column = isinstance(getattr(getattr(features, "kernel", None), "gamma", None), tuple)
-    scope = Scope(sizes, {"gamma": "R d" if by_column else "f8"}, work)
+    scope = Scope(sizes, {"gamma": "R d finite" if by_column else "f8 0:LATE"}, work)
     if isinstance(features, Forest):
         kind, leaves = "GroveState" if features.grows else kind, features.max_leaves
         sizes |= {"T": features.n_trees, "K": 1 + len(features.levels), "N": 2 * leaves - 1, "L": leaves}
@@ -78,7 +78,7 @@ def _take_forest(walk: Walk, path: str, kind: str, scope: Scope) -> None:
     yes, values, missing = (walk.flat.arrays[f"{path}.nodes.{name}"] for name in ("yes", "values", "missing_yes"))
     here = np.arange(yes.shape[1])
     leaf = (yes == here) & (values == np.inf) & missing
-    if not (leaf | ((yes > here) & (yes + 1 < yes.shape[1]))).all():
+    if not (leaf | ((yes > here) & (yes + 1 < yes.shape[1]) & np.isfinite(values))).all():
         raise walk.refuse(f"{path}.nodes", "must have every node after its parent")
 
 
@@ -100,10 +100,10 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
         raise ModelFileError(f"{model!r:.80} has more weights than the file has numbers")
     features, work = one.features, f"f{one.work.itemsize}"
     D = n_outputs(features, d, t)
-    sizes: dict[str, Any] = {"d": d, "D": D, "v": model.n_vectors, "C": model.pairs.n_groups}
+    sizes: dict[str, Any] = {"d": d, "D": D, "v": model.n_vectors, "C": model.pairs.n_groups, "t": t}
     rules: dict[str, Any] = {
         "phi": map_rule(walk, features, d, t, work, len(one.pairs.targets)), "w": "R v D", "w_bar": "R v D",
-        "tally": "f8 7", "totals": "f8 0 2", "lazy": "none", "rows": "none",
+        "tally": "f8 7 0:LATE", "totals": "f8 0 2", "lazy": "none", "rows": "none",
         "squares": "absent", "lazy_squares": "absent", "cells": "absent",
     }  # fmt: skip
     averaging = one.average != "last"
@@ -112,7 +112,7 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
         by_input, dense = one.memory.space == "input", one.by_specification or not features.sparse
         sizes |= {"p": D if dense else 0, "u": d if by_input else D, "q": d if by_input else D if dense else 0}
         sizes |= {"l": "S", **_memory_sizes(one.memory, sizes["C"])}
-        rules["totals"] = "f8 v 2" if one.memory.weighting == "sum" else "f8 0 2"
+        rules["totals"] = "f8 v 2 0:MASS" if one.memory.weighting == "sum" else "f8 0 2"
         if one.step.per_coordinate:
             rules |= {"squares": "R v D 0:1e38", "lazy_squares": "f8 v D 0:1e38"}
         if one.by_cells:
@@ -127,8 +127,8 @@ def scope_of(walk: Walk, model: Any, d: int, t: int, room: int) -> Scope:
         rules["w"] = rules["w_bar"] = "R v 0"
     if isinstance(model, StepPath):
         sizes |= {"k": one.n_vectors, "G": len(model)}
-        rules |= {"w": "R k D G", "w_bar": "R k 0 G", "squares": "R k D G 0:1e38", "tally": "f8 7 G"}
-        rules["totals"] = "f8 k 2" if one.memory.weighting == "sum" else "f8 0 2"
+        rules |= {"w": "R k D G", "w_bar": "R k 0 G", "squares": "R k D G 0:1e38", "tally": "f8 7 G 0:LATE"}
+        rules["totals"] = "f8 k 2 0:MASS" if one.memory.weighting == "sum" else "f8 0 2"
     sizes["a"] = model.lanes.n_averaged if isinstance(model, Grid) else D if averaging else 0
     rows = f"f{np.dtype(model.dtype).itemsize}"
     return Scope(sizes, rules, work, rows, model.pairs.n_groups, model.takes_nan)

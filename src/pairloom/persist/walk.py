@@ -9,6 +9,7 @@ import numpy as np
 
 from pairloom.base.tree import Flat
 from pairloom.base.typing import Array
+from pairloom.base.validation import LARGEST
 from pairloom.persist.format import ModelFileError
 from pairloom.persist.layout import LAYOUT
 
@@ -22,9 +23,15 @@ PLAIN: dict[str, Callable[[Any], bool]] = {
     "none": lambda value: value is None,
     "float": lambda value: type(value) is float,
     "finite": lambda value: type(value) is float and np.isfinite(value),
+    "radius": lambda value: type(value) is float and value >= 0,
     "number": lambda value: type(value) is float or (type(value) is int and abs(value) < SIZES["BIG"]),
     "count": lambda value: type(value) is int and 0 <= value < SIZES["BIG"],
     "seed": lambda value: type(value) is int and value >= 0,
+}
+
+CHECKS: dict[str, Callable[[Array], Array]] = {
+    "finite": np.isfinite,
+    "positive": lambda array: np.isfinite(array) & (array > 0),
 }
 
 
@@ -129,7 +136,7 @@ class Walk:
     def _looks_like(self, path: str, rule: str, scope: Scope, own: dict[str, int]) -> bool:
         if rule in LAYOUT:
             return self.kind(path) == rule
-        wanted = [scope.size(name, own) for name in rule.split()[1:]]
+        wanted = [scope.size(name, own) for name in rule.split()[1:] if name not in CHECKS]
         found = self.flat.arrays.get(path)
         return found is not None and list(found.shape) == wanted
 
@@ -158,6 +165,7 @@ class Walk:
         if code != wanted and not (wanted is None and code in FLOATS):
             raise self.refuse(path, f"must have the dtype {wanted}, not {code}")
         between = rest.pop() if rest and ":" in rest[-1] else None
+        check = CHECKS.get(rest.pop()) if rest and rest[-1] in CHECKS else None
         if array.ndim != len(rest):
             raise self.refuse(path, f"must have {len(rest)} axes, not {array.ndim}")
         for name, found in zip(rest, array.shape, strict=True):
@@ -166,6 +174,8 @@ class Walk:
             low, high = (scope.size(name, own) for name in between.split(":"))
             if low is None or high is None or not ((array >= low) & (array < high)).all():
                 raise self.refuse(path, f"has numbers that are not in {low} ... {high}")
+        if check is not None and not check(array).all():
+            raise self.refuse(path, "must be finite numbers, and those by which others are divided above 0")
         if kind == "label":
             self._labels(path, array, scope)
 
@@ -203,8 +213,8 @@ class Walk:
             if values.dtype.str[1:] != (scope.rows or values.dtype.str[1:]):
                 raise self.refuse(path, f"must have the dtype {scope.rows}")
         missing = np.isnan(values) & (scope.nan and values.ndim == 2)
-        if values.dtype.kind != "f" or not (np.isfinite(values) | missing).all():
-            raise self.refuse(path, "must be finite numbers")
+        if values.dtype.kind != "f" or not ((np.abs(values) <= LARGEST[values.dtype.name]) | missing).all():
+            raise self.refuse(path, "must be finite numbers, and not too large")
 
     def _csr(self, path: str) -> tuple[int, int]:
         """Take CSR rows; their shape."""

@@ -110,7 +110,7 @@ def platt(
     low, center, high = np.quantile(scores, [0.25, 0.5, 0.75])
     spread = float(high - low) or float(np.ptp(scores))
     if not max(SAME * abs(center), LEAST) < spread < np.inf:
-        return 1.0, prior - float(center)
+        return 1.0, prior - float(center) if np.isfinite(center) else prior
     x = np.clip((scores - center) / spread, -CUT_OFF, CUT_OFF)
     first = _better_start(x, target, weight, prior, start, float(center), spread)
     a, b = _newton(x, target, weight, *first, slope_is_free=True)
