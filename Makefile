@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test browser lint bench soak clean
+.PHONY: demo test quick browser lint bench soak clean
 
 demo: $(READY)
 	$(BIN)/pairloom demo
 
 test: $(READY) browser
 	OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+quick: $(READY)
+	OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist worksteal --quick -q tests
 
 # The test of the report opens it in Chromium, and skips without one; where Debian's package can be had, it is.
 browser:

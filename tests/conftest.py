@@ -59,6 +59,27 @@ def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, n
     return X, y
 
 
+SEPARATE = {"benchmarks", "checkpoint", "cli_docs", "cli_runs", "compiled", "demo", "docs", "extras", "threads"}
+"""Files whose tests start processes or run long scripts."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="the first case of each test that starts no process")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --quick: the first case of each test, without those that start processes or run check_estimator."""
+    if not config.getoption("quick"):
+        return
+    seen: dict[str, pytest.Item] = {}
+    for item in items:
+        separate = item.path.stem.removeprefix("test_") in SEPARATE or "command" in getattr(item, "fixturenames", ())
+        if not separate and "scikit_learn" not in item.nodeid:
+            seen.setdefault(item.nodeid.partition("[")[0], item)
+    config.hook.pytest_deselected(items=[item for item in items if seen.get(item.nodeid.partition("[")[0]) is not item])
+    items[:] = seen.values()
+
+
 STREAMS = ("random", "duplicates", "sorted", "one_class_first")
 
 
