@@ -1,5 +1,6 @@
 """The house as docs/architecture.md describes it: the way of a row, and the shape of the tree."""
 
+import ast
 import inspect
 import re
 import sys
@@ -61,6 +62,29 @@ def test_the_way_of_rows_through_the_race_is_the_one_on_the_page():
     model = AUCClassifier(portfolio=portfolio, random_state=0).fit(X[:500], y[:500])
     seen = way(lambda: model.partial_fit(X[500:], y[500:]), "learn_tile", "engines/blocked.py")
     assert seen == written("`AUCClassifier().partial_fit(X, y)`")
+
+
+def functions():
+    """The functions of the package, each with its file and name."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for made in ast.walk(ast.parse(path.read_text())):
+            if isinstance(made, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield f"{path.relative_to(PACKAGE).as_posix()}: {made.name}", made
+
+
+MANY_ARGUMENTS = {"cli/at_work.py: fit", "cli/at_work.py: predict"}
+"""Commands: their arguments are the options of the command line."""
+
+
+def test_functions_take_at_most_twelve_arguments():
+    """What belongs together is passed together: see ``engines/arguments.py`` for compiled loops."""
+    many = set()
+    for name, made in functions():
+        given = made.args
+        count = len(given.posonlyargs + given.args + given.kwonlyargs) + bool(given.vararg) + bool(given.kwarg)
+        if count > 12 and made.name != "__init__":
+            many.add(name)
+    assert many == MANY_ARGUMENTS
 
 
 def test_the_root_has_few_modules():

@@ -8,18 +8,31 @@ once is used for all.
 Cost: about 3 (P + 1) m look-ups per example. Nothing here is O(D).
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.compiled import compiled
 from pairloom.base.csr import rows_of_cells
 from pairloom.base.typing import Array
-from pairloom.engines import fused, sparse
+from pairloom.engines import sparse
+from pairloom.engines.arguments import (
+    Buffer,
+    Examples,
+    Objective,
+    Partners,
+    Row,
+    buffer_of,
+    examples_of,
+    objective_of,
+)
 from pairloom.engines.base import Parts
 from pairloom.engines.pair_kernels import find_partners
 from pairloom.engines.reference import HEAVY, LONGEST
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, State
 from pairloom.losses import loss_slope, loss_value, with_loss
+from pairloom.memory import Plan
 from pairloom.pairs import pair_offset, pair_sign
 from pairloom.steps.adagrad import SMALL
 from pairloom.steps.penalties import shrink
@@ -28,6 +41,15 @@ double, any_part = False, False
 
 ROWS = 512
 """Rows that go down the trees together."""
+
+
+class SideSteps(NamedTuple):
+    """Steps of models side by side, in their dtype: eta of each; the penalty's alpha, l1 and whether proximal."""
+
+    etas: Array
+    alpha: float
+    l1: float
+    proximal: bool
 
 
 def takes(learner: Parts, state: State | None = None, batch: Batch | None = None) -> bool:
@@ -54,18 +76,15 @@ def learn_block(
     learner: Parts, state: State, batch: Batch, etas: Array, w: Array, squares: Array, tally: Array
 ) -> Array:
     """Learn rows that go down the trees together; scores (rows, targets, models)."""
-    memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
     cells = learner.features.cells(state.phi, batch.X)
     plan = sparse.planned(learner, state, batch, rows_of_cells(cells, w.dtype))
-    numbers = learner.penalty.numbers
+    numbers, kind = learner.penalty.numbers, w.dtype.type
     assert numbers is not None
-    scores, value = np.empty((len(batch), len(w), len(etas))), 1.0 / np.sqrt(cells.shape[1])
+    scores, value = np.empty((len(batch), len(w), len(etas))), kind(1.0 / np.sqrt(cells.shape[1]))
     with_loss(learn_cells, learner.pair_loss)(
-        cells, batch.y, np.minimum(batch.weight, HEAVY), batch.weight, batch.query, etas.astype(w.dtype),
-        w.dtype.type(numbers.alpha), w.dtype.type(numbers.l1), bool(numbers.proximal), w.dtype.type(value),
-        learner.pair_loss.code, pairs.code, pairs.targets, memory.weighting != "history", memory.joint,
-        fused.gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
-        w, squares, state.cells, slots.labels, slots.queries, slots.mass, tally, scores,
+        examples_of(learner, state, cells, batch), objective_of(learner),
+        (etas.astype(w.dtype), kind(numbers.alpha), kind(numbers.l1), bool(numbers.proximal)),
+        tuple(plan), buffer_of(state.memory.slots, state.cells), value, w, squares, tally, scores,
     )  # fmt: skip
     state.t += len(batch)
     return scores
@@ -90,41 +109,43 @@ def score_cells(cells: Array, w: Array, value: float, scores: Array) -> None:
 
 @compiled
 def learn_cells(
-    cells: Array, y: Array, times: Array, weight: Array, query: Array, etas: Array, alpha: float, l1: float,
-    proximal: bool, value: float, loss: int, pairs: int, targets: Array, by_class: bool, joint: bool, gain: Array,
-    start: Array, slot: Array, blend: Array, new_mass: Array,
-    w: Array, squares: Array, points: Array, labels: Array, queries: Array, mass: Array, tally: Array, scores: Array,
+    examples_: Any, objective_: Any, steps_: Any, plan_: Any, buffer_: Any, value: float,
+    w: Array, squares: Array, tally: Array, scores: Array,
 ) -> None:  # fmt: skip
-    """``fused.learn`` over cells: ``reference.adapt`` for models side by side, one for each of ``etas``."""
-    n_slots, n = mass.shape[0], etas.shape[0]
-    partners, p = np.empty(n_slots, np.int64), np.empty(n_slots)
+    """``fused.learn`` over cells: ``reference.adapt`` for models side by side, one for each of the etas."""
+    examples, objective, buffer = Examples(*examples_), Objective(*objective_), Buffer(*buffer_)
+    steps, plan = SideSteps(*steps_), Plan(*plan_)
+    y, query, labels, queries, mass = examples.y, examples.query, buffer.labels, buffer.queries, buffer.mass
+    n_slots, n = mass.shape[0], steps.etas.shape[0]
+    slot, p = np.empty(n_slots, np.int64), np.empty(n_slots)
     s, g, q = np.empty(n, w.dtype), np.empty(n), np.empty((n_slots + 1, n), w.dtype)
     found, sums = np.empty(n_slots + 1, np.int64), np.empty((n_slots + 1, n), w.dtype)
     for i in range(y.shape[0]):
-        z = cells[i]
-        for k in range(targets.shape[0]):
+        z = examples.Z[i]
+        for k in range(objective.targets.shape[0]):
             add_up(w[k], z, value, s)
             for r in range(n):
                 scores[i, k, r] = s[r]
+            row = Row(z, y[i], examples.weight[i], objective.targets[k])
             count = find_partners(
-                pairs, targets[k], by_class, joint, gain[i, k], y[i], query[i], labels, queries, mass, partners, p
+                objective.pairs, row.target, objective.by_class, objective.joint, examples.gain[i, k],
+                y[i], query[i], labels, queries, mass, slot, p,
             )  # fmt: skip
             if count >= 0:
-                slopes(
-                    w[k], s, y[i], times[i], value, loss, pairs, targets[k], points, labels, partners[:count], p, g, q
-                )  # fmt: skip
-                hold_back(g, q[:count], weight[i], tally)
-                active = drop_idle(partners[:count], q)
+                slopes(w[k], s, row, value, objective, buffer, Partners(slot[:count], p, q), g)
+                hold_back(g, q[:count], row.weight, tally)
+                active = drop_idle(slot[:count], q)
                 for c in range(z.shape[0] if active > 0 else 0):
-                    distinct = gather(c, z, points, partners[:active], q, found, sums)
+                    distinct = gather(c, z, buffer.points, slot[:active], q, found, sums)
                     for e in range(distinct):
-                        move(w[k, found[e]], squares[k, found[e]], sums[e], etas, alpha, l1, proximal)
-        for e in range(start[i], start[i + 1]):
-            if blend[e] > 0:
-                points[slot[e]] = z
-                labels[slot[e]] = y[i]
-                queries[slot[e]] = query[i]
-            mass[slot[e]] = new_mass[e]
+                        move(w[k, found[e]], squares[k, found[e]], sums[e], steps)
+        for e in range(plan.start[i], plan.start[i + 1]):
+            j = plan.slot[e]
+            if plan.blend[e] > 0:
+                buffer.points[j] = z
+                labels[j] = y[i]
+                queries[j] = query[i]
+            mass[j] = plan.mass[e]
 
 
 @compiled
@@ -142,17 +163,17 @@ def add_up(w: Array, cells: Array, value: float, s: Array) -> None:
 
 @compiled
 def slopes(
-    w: Array, s: Array, y: float, times: float, value: float, loss: int, pairs: int, target: float,
-    points: Array, labels: Array, partners: Array, p: Array, g: Array, q: Array,
+    w: Array, s: Array, row: Row, value: float, objective: Objective, buffer: Buffer, partners: Partners, g: Array
 ) -> None:  # fmt: skip
     """g of each model, and q_j: the weighted gradient in a cell that partner j has alone, -q_j in one of z alone."""
-    n, last = s.shape[0], q.shape[0] - 1
+    slot, p, q, loss, pairs = partners.slot, partners.p, partners.q, objective.loss, objective.pairs
+    n, last, times = s.shape[0], q.shape[0] - 1, min(row.weight, HEAVY)
     for r in range(n):
         g[r] = 0.0
-    for j in range(partners.shape[0]):
-        label = labels[partners[j]]
-        a, b = pair_sign(pairs, y, label, target), pair_offset(pairs, y, label, target)
-        add_up(w, points[partners[j]], value, q[last])
+    for j in range(slot.shape[0]):
+        label = buffer.labels[slot[j]]
+        a, b = pair_sign(pairs, row.y, label, row.target), pair_offset(pairs, row.y, label, row.target)
+        add_up(w, buffer.points[slot[j]], value, q[last])
         for r in range(n):
             margin = a * (s[r] - q[last, r]) + b
             g[r] += p[j] * loss_value(loss, margin)
@@ -222,8 +243,9 @@ def gather(c: int, z: Array, points: Array, partners: Array, q: Array, found: Ar
 
 
 @compiled
-def move(w: Array, squares: Array, v: Array, etas: Array, alpha: float, l1: float, proximal: bool) -> None:
+def move(w: Array, squares: Array, v: Array, steps: SideSteps) -> None:
     """``coordinates.moved`` for models side by side, in their dtype, without a branch."""
+    etas, alpha, l1, proximal = steps.etas, steps.alpha, steps.l1, steps.proximal
     kind = w.dtype.type
     zero, one, small = kind(0), kind(1), kind(SMALL)
     if alpha == 0 and l1 == 0:

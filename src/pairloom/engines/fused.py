@@ -4,20 +4,33 @@ The same iterates as ``reference``, in the learner's own dtype. Nothing depends 
 the bit.
 """
 
+from typing import Any
+
 import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.typing import Array
+from pairloom.engines.arguments import (
+    Buffer,
+    Examples,
+    Objective,
+    Partners,
+    Row,
+    Steps,
+    buffer_of,
+    examples_of,
+    objective_of,
+    steps_of,
+)
 from pairloom.engines.base import Parts
 from pairloom.engines.coordinates import Adaptive, adaptive_steps, differences, step_coordinates
-from pairloom.engines.pair_kernels import combine, find_partners, pair_losses, write_slot
+from pairloom.engines.pair_kernels import combine, find_partners, losses_of, write_slot
 from pairloom.engines.reference import FAR, HEAVY, LONGEST, PARTS, STABLE
 from pairloom.engines.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST, State
 from pairloom.losses import with_loss
 from pairloom.memory import Plan
 from pairloom.pairs import pair_sign
-from pairloom.steps import averaging_rate, constant
 
 SKIP, SPLIT = 0.0, -2.0
 """In place of a step's length."""
@@ -55,108 +68,73 @@ def run_block(learner: Parts, state: State, batch: Batch) -> Array:
 
 def learn_block(learner: Parts, state: State, Z: Array, batch: Batch, plan: Plan) -> Array:
     """``run`` for mapped rows whose memory events are planned."""
-    n = len(batch)
-    memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
+    n, slots = len(batch), state.memory.slots
     t = state.ages(n)
     scores = np.empty((n, len(state.w)))
     with_loss(learn, learner.pair_loss)(
-        Z, batch.y, batch.weight, batch.query, step_table(learner, t, batch.weight), learner.penalty.bound,
-        averaging_rate(learner.average, t), learner.average != "last",
-        learner.pair_loss.code, bool(np.isfinite(learner.pair_loss.smoothness)),
-        learner.step.sequential, pairs.code, pairs.targets, memory.weighting != "history", memory.joint,
-        gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
-        state.w, state.w_bar, slots.points, slots.labels, slots.queries, slots.mass, state.tally, scores,
+        examples_of(learner, state, Z, batch), objective_of(learner), steps_of(learner, t, batch.weight),
+        tuple(plan), buffer_of(slots, slots.points), state.w, state.w_bar, state.tally, scores,
         adaptive_steps(learner, state.squares),
     )  # fmt: skip
     state.t += n
     return scores
 
 
-def gains(learner: Parts, state: State, batch: Batch) -> Array:
-    """What each row's pair weights add up to, for each model: 1, or the weight of the rows before on its other side."""
-    n, k = len(batch), len(state.w)
-    if learner.memory.weighting != "sum":
-        return constant(np.empty((n, k)), 1.0)
-    own = batch.y[:, None] == learner.pairs.targets
-    totals = np.empty((n + 1, k, 2))
-    totals[0], totals[1:, :, 0], totals[1:, :, 1] = state.totals, ~own, own
-    totals[1:] *= batch.weight[:, None, None]
-    np.cumsum(totals, axis=0, out=totals)  # one after the other, so that the cut into blocks does not show
-    state.totals = totals[-1].copy()
-    return np.where(own, totals[:-1, :, 0], totals[:-1, :, 1])
-
-
-def step_table(learner: Parts, t: Array, weight: Array) -> Array:
-    """Rows (keep, rate, threshold) of the whole step, then of one of the parts into which a weight is split."""
-    eta = learner.step.at(t) * np.minimum(weight, HEAVY)
-    table = np.empty((6, len(t)))
-    table[0], table[1], table[2] = learner.penalty.at(eta)
-    if weight.max() > 1:
-        parts = np.minimum(np.ceil(weight), PARTS)
-        table[3], table[4], table[5] = learner.penalty.at(eta / parts)
-        table[3, parts == PARTS] = np.maximum(0.0, table[3, parts == PARTS])
-    return table
-
-
 @compiled
 def learn(
-    Z: Array, y: Array, weight: Array, query: Array, steps: Array, bound: float, rho: Array, averaging: bool,
-    loss: int, smooth: bool, sequential: bool, pairs: int, models: Array, by_class: bool, joint: bool,
-    gain: Array, start: Array, slot: Array, blend: Array, new_mass: Array,
-    w: Array, w_bar: Array, points: Array, labels: Array, queries: Array, mass: Array, tally: Array, scores: Array,
-    adaptive: Adaptive | None,
+    examples_: Any, objective_: Any, steps_: Any, plan_: Any, buffer_: Any,
+    w: Array, w_bar: Array, tally: Array, scores: Array, adaptive: Adaptive | None,
 ) -> None:  # fmt: skip
     """``reference.step`` over the rows of a block, with the memory's events already planned.
 
     ``adaptive`` is None but for steps per coordinate: what is asked about it is settled when the loop is compiled.
     """
-    partners = np.empty(mass.shape[0], np.int64)
-    p, q = np.empty(mass.shape[0]), np.empty(mass.shape[0])
+    examples, objective, buffer = Examples(*examples_), Objective(*objective_), Buffer(*buffer_)
+    steps, plan = Steps(*steps_), Plan(*plan_)
+    y, query, mass = examples.y, examples.query, buffer.mass
+    slot, p, q = np.empty(mass.shape[0], np.int64), np.empty(mass.shape[0]), np.empty(mass.shape[0])
     v = np.empty_like(w[0])
     for i in range(y.shape[0]):
-        z = Z[i]
-        for k in range(models.shape[0]):
+        z = examples.Z[i]
+        for k in range(objective.targets.shape[0]):
             s = dot(w[k], z)
-            scores[i, k] = dot(w_bar[k], z) if averaging else s
+            scores[i, k] = dot(w_bar[k], z) if steps.averaging else s
+            row = Row(z, y[i], examples.weight[i], objective.targets[k])
             count = find_partners(
-                pairs, models[k], by_class, joint, gain[i, k], y[i], query[i], labels, queries, mass, partners, p
+                objective.pairs, row.target, objective.by_class, objective.joint, examples.gain[i, k],
+                y[i], query[i], buffer.labels, buffer.queries, mass, slot, p,
             )  # fmt: skip
-            if adaptive is not None:
-                if count >= 0:
-                    adapt(
-                        w[k], s, v, z, y[i], weight[i], k, adaptive, bound, loss, pairs, models[k],
-                        points, labels, partners[:count], p, q, tally,
-                    )  # fmt: skip
-            elif count >= 0 and sequential:
-                sweep(
-                    w[k], z, y[i], weight[i], steps[:, i], bound, pairs, models[k],
-                    points, labels, partners[:count], p, tally,
-                )  # fmt: skip
-            elif count >= 0:
-                descend(
-                    w[k], s, v, z, y[i], weight[i], steps[:, i], bound, loss, smooth, pairs, models[k],
-                    points, labels, partners[:count], p, q, tally,
-                )  # fmt: skip
-            if averaging:
-                move(w_bar[k], w[k], rho[i])
-        for e in range(start[i], start[i + 1]):
-            write_slot(slot[e], z, y[i], query[i], blend[e], new_mass[e], points, labels, queries, mass)
+            if count >= 0:
+                partners = Partners(slot[:count], p, q)
+                if adaptive is not None:
+                    adapt(w[k], s, v, row, objective, k, adaptive, steps.bound, buffer, partners, tally)
+                elif steps.sequential:
+                    sweep(w[k], row, objective, steps.table[:, i], steps.bound, buffer, partners, tally)
+                else:
+                    descend(w[k], s, v, row, objective, steps.table[:, i], steps.bound, buffer, partners, tally)
+            if steps.averaging:
+                move(w_bar[k], w[k], steps.rho[i])
+        for e in range(plan.start[i], plan.start[i + 1]):
+            write_slot(
+                plan.slot[e], z, y[i], query[i], plan.blend[e], plan.mass[e],
+                buffer.points, buffer.labels, buffer.queries, mass,
+            )  # fmt: skip
 
 
 @compiled
 def descend(
-    w: Array, s: float, v: Array, z: Array, y: float, weight: float, steps: Array, bound: float,
-    loss: int, smooth: bool, pairs: int, model: float,
-    points: Array, labels: Array, partners: Array, p: Array, q: Array, tally: Array,
+    w: Array, s: float, v: Array, row: Row, objective: Objective, steps: Array, bound: float,
+    buffer: Buffer, partners: Partners, tally: Array,
 ) -> None:  # fmt: skip
     """``reference.descend``."""
+    weight = row.weight
     keep, rate, threshold = steps[0], steps[1], steps[2]
     parts, part, counts = 1, 0, tally
     while part < parts:
-        g = pair_losses(loss, pairs, model, y, s, w, points, labels, partners, p, q)
-        combine(v, z, points, partners, q)
+        g = losses_of(w, s, row, objective, buffer, partners)
+        combine(v, row.z, buffer.points, partners.slot, partners.q)
         squared_norm = float(dot(v, v))
-        length = safe_length(g, squared_norm, keep, rate, smooth, parts == 1 and weight > 1, counts)
+        length = safe_length(g, squared_norm, keep, rate, objective.smooth, parts == 1 and weight > 1, counts)
         if length == SKIP:
             return
         if length == SPLIT:
@@ -167,28 +145,28 @@ def descend(
         apply_step(w, v, keep, length, threshold, bound)
         part += 1
         if part < parts:
-            s = dot(w, z)
+            s = dot(w, row.z)
         if part == 1:
-            tally[STEPS] += weight
-            tally[PAIRS] += partners.shape[0]
-            tally[LOSS] += weight * g
+            count_step(tally, weight, partners, g)
 
 
 @compiled
 def sweep(
-    w: Array, z: Array, y: float, weight: float, steps: Array, bound: float, pairs: int, model: float,
-    points: Array, labels: Array, partners: Array, p: Array, tally: Array,
+    w: Array, row: Row, objective: Objective, steps: Array, bound: float,
+    buffer: Buffer, partners: Partners, tally: Array,
 ) -> None:  # fmt: skip
     """``reference.sweep``."""
     kind = w.dtype.type
+    z, p = row.z, partners.p
     keep = kind(max(0.0, steps[0]))
     if keep != 1:
         for c in range(w.shape[0]):
             w[c] *= keep
     g = 0.0
-    for k in range(partners.shape[0]):
-        point = points[partners[k]]
-        a = pair_sign(pairs, y, labels[partners[k]], model)
+    for k in range(partners.slot.shape[0]):
+        j = partners.slot[k]
+        point = buffer.points[j]
+        a = pair_sign(objective.pairs, row.y, buffer.labels[j], row.target)
         along, square = kind(0), kind(0)
         for c in range(w.shape[0]):
             d = z[c] - point[c]
@@ -202,28 +180,31 @@ def sweep(
             for c in range(w.shape[0]):
                 w[c] += by * (z[c] - point[c])
     limit(w, steps[2], bound)
-    tally[STEPS] += weight
-    tally[PAIRS] += partners.shape[0]
-    tally[LOSS] += weight * g
+    count_step(tally, row.weight, partners, g)
 
 
 @compiled
 def adapt(
-    w: Array, s: float, v: Array, z: Array, y: float, weight: float, k: int, adaptive: Adaptive, bound: float,
-    loss: int, pairs: int, model: float,
-    points: Array, labels: Array, partners: Array, p: Array, q: Array, tally: Array,
+    w: Array, s: float, v: Array, row: Row, objective: Objective, k: int, adaptive: Adaptive, bound: float,
+    buffer: Buffer, partners: Partners, tally: Array,
 ) -> None:  # fmt: skip
     """``reference.adapt``."""
-    g = pair_losses(loss, pairs, model, y, s, w, points, labels, partners, p, q)
-    differences(v, z, points, partners, q)
-    times = min(weight, HEAVY)
+    g = losses_of(w, s, row, objective, buffer, partners)
+    differences(v, row.z, buffer.points, partners.slot, partners.q)
+    times = min(row.weight, HEAVY)
     if not is_safe(1.0, g + times * times * dot(v, v)):
         tally[SKIPPED] += 1
         return
     step_coordinates(w, v, times, k, adaptive)
     limit(w, 0.0, bound)
+    count_step(tally, row.weight, partners, g)
+
+
+@compiled
+def count_step(tally: Array, weight: float, partners: Partners, g: float) -> None:
+    """One more step, of so much loss."""
     tally[STEPS] += weight
-    tally[PAIRS] += partners.shape[0]
+    tally[PAIRS] += partners.slot.shape[0]
     tally[LOSS] += weight * g
 
 

@@ -2,6 +2,7 @@
 
 from pairloom.base.compiled import add_rows, compiled, dots, move
 from pairloom.base.typing import Array
+from pairloom.engines.arguments import Buffer, Objective, Partners, Row
 from pairloom.losses import loss_slope, loss_value
 from pairloom.pairs import pair_offset, pair_sign
 
@@ -46,17 +47,16 @@ def write_slot(
 
 
 @compiled
-def pair_losses(
-    loss: int, pairs: int, model: float, y: float, s: float,
-    w: Array, points: Array, labels: Array, partners: Array, p: Array, q: Array,
-) -> float:  # fmt: skip
+def losses_of(w: Array, s: float, row: Row, objective: Objective, buffer: Buffer, partners: Partners) -> float:
     """g = sum_j p_j l(m_j); fills q_j = -p_j a_j l'(m_j)."""
-    dots(w, points, partners, q)
+    slot, p, q = partners.slot, partners.p, partners.q
+    loss, pairs, model = objective.loss, objective.pairs, row.target
+    dots(w, buffer.points, slot, q)
     g = 0.0
-    for k in range(partners.shape[0]):
-        label = labels[partners[k]]
-        a = pair_sign(pairs, y, label, model)
-        margin = a * (s - q[k]) + pair_offset(pairs, y, label, model)
+    for k in range(slot.shape[0]):
+        label = buffer.labels[slot[k]]
+        a = pair_sign(pairs, row.y, label, model)
+        margin = a * (s - q[k]) + pair_offset(pairs, row.y, label, model)
         g += p[k] * loss_value(loss, margin)
         q[k] = -p[k] * a * loss_slope(loss, margin)
     return g

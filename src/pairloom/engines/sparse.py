@@ -21,6 +21,7 @@ from pairloom.base.compiled import dot
 from pairloom.base.csr import Rows, csr, is_sparse
 from pairloom.base.typing import Array
 from pairloom.engines import fused
+from pairloom.engines.arguments import buffer_of, examples_of, objective_of, steps_of
 from pairloom.engines.base import Parts
 from pairloom.engines.coordinates import adaptive_steps
 from pairloom.engines.sparse_kernels import MU, NU, SIGMA, SQUARE, A, B
@@ -31,7 +32,6 @@ from pairloom.features import FeatureMap
 from pairloom.features.sparse import as_csr, column_moments
 from pairloom.losses import with_loss
 from pairloom.memory import Plan
-from pairloom.steps import averaging_rate
 
 double, any_part = False, False
 
@@ -116,20 +116,15 @@ def planned(learner: Parts, state: State, batch: Batch, Z: Any) -> Plan:
 
 def learn_block(learner: Parts, state: State, Z: Rows, batch: Batch, plan: Plan, scores: Array) -> None:
     """``fused.learn_block`` for CSR points; the state's dense arrays fall behind."""
-    memory, pairs, slots = learner.memory, learner.pairs, state.memory.slots
     lazy = lazy_model(learner, state)
     t = state.ages(len(batch))
     make_room(lazy, plan, Z)
+    points = lazy.columns, lazy.values, lazy.counts, lazy.stale
     with_loss(learn_rows, learner.pair_loss)(
-        Z.data, Z.indices, Z.indptr, batch.y, batch.weight, batch.query,
-        fused.step_table(learner, t, batch.weight), learner.penalty.bound,
-        averaging_rate(learner.average, t), learner.average != "last",
-        learner.pair_loss.code, bool(np.isfinite(learner.pair_loss.smoothness)),
-        learner.step.sequential, pairs.code, pairs.targets, memory.weighting != "history", memory.joint,
-        fused.gains(learner, state, batch), plan.start, plan.slot, plan.blend, plan.mass,
-        offset_of(learner.features, state),
-        lazy.w_hat, lazy.u_hat, lazy.factors, lazy.columns, lazy.values, lazy.counts, lazy.stale,
-        slots.labels, slots.queries, slots.mass, state.tally, scores, adaptive_steps(learner, lazy.squares),
+        examples_of(learner, state, (Z.data, Z.indices, Z.indptr), batch), objective_of(learner),
+        steps_of(learner, t, batch.weight), tuple(plan), buffer_of(state.memory.slots, points),
+        (lazy.w_hat, lazy.u_hat, lazy.factors), offset_of(learner.features, state), state.tally, scores,
+        adaptive_steps(learner, lazy.squares),
     )  # fmt: skip
     state.t += len(batch)
 

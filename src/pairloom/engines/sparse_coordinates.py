@@ -6,32 +6,43 @@ No step shrinks all columns: sigma stays 1 but for a ball.
 from pairloom.base.compiled import compiled
 from pairloom.base.csr import FOLD
 from pairloom.base.typing import Array
+from pairloom.engines.arguments import Partners
 from pairloom.engines.coordinates import Adaptive, moved
-from pairloom.engines.sparse_kernels import MU, NU, SHRUNK, SIGMA, SQUARE, A, B, collect, fold
+from pairloom.engines.sparse_kernels import (
+    MU,
+    NU,
+    SHRUNK,
+    SIGMA,
+    SQUARE,
+    A,
+    B,
+    Entries,
+    Lists,
+    Room,
+    collect,
+    fold,
+)
 from pairloom.steps.adagrad import SMALL
 
 
 @compiled
-def combine_differences(
-    scratch: Array, row: Array, seen: Array, touched: Array, v: Array, cols: Array, vals: Array,
-    columns: Array, values: Array, counts: Array, partners: Array, q: Array,
-) -> int:  # fmt: skip
-    """``coordinates.differences``: v <- sum_k q_k (B_k - z); returns the number of its entries.
-
-    ``scratch`` and ``row``, with room for all columns, are zero before and after; ``seen`` has one place more.
-    """
+def combine_differences(room: Room, z: Entries, points: Lists, partners: Partners) -> int:
+    """``coordinates.differences``: v <- sum_k q_k (B_k - z); returns the number of its entries."""
+    columns, values, counts = points.columns, points.values, points.counts
+    scratch, touched, v, row = room.scratch, room.touched, room.v, room.row
+    cols, vals, slot, q = z.cols, z.vals, partners.slot, partners.q
     n = 0
     for e in range(cols.shape[0]):
         row[cols[e]] = vals[e]
-    for k in range(partners.shape[0]):
+    for k in range(slot.shape[0]):
         if q[k] != 0:
-            j = partners[k]
-            add_difference(scratch, q[k], columns[j, : counts[j]], values[j, : counts[j]], cols, row, seen)
+            j = slot[k]
+            add_difference(scratch, q[k], columns[j, : counts[j]], values[j, : counts[j]], cols, row, room.seen)
     for e in range(cols.shape[0]):
         row[cols[e]] = 0.0
-    for k in range(partners.shape[0]):
+    for k in range(slot.shape[0]):
         if q[k] != 0:
-            n = collect(scratch, touched, v, n, columns[partners[k], : counts[partners[k]]])
+            n = collect(scratch, touched, v, n, columns[slot[k], : counts[slot[k]]])
     return collect(scratch, touched, v, n, cols)
 
 

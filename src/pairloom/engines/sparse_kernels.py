@@ -7,11 +7,14 @@ is the point m that the scaling takes from every row, or empty: scores are <w, z
 nu = <u_hat, m> carried along; pairs do not see it.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pairloom.base.compiled import compiled, dot
 from pairloom.base.csr import FOLD
 from pairloom.base.typing import Array
+from pairloom.engines.arguments import Objective, Partners, Row
 from pairloom.losses import loss_slope, loss_value
 from pairloom.pairs import pair_offset, pair_sign
 
@@ -23,6 +26,45 @@ CANCEL = 16.0
 
 SHRUNK = 1e4
 """The same, between two averages."""
+
+
+class Entries(NamedTuple):
+    """The stored entries of one row."""
+
+    cols: Array
+    vals: Array
+
+
+class Lists(NamedTuple):
+    """The points of the slots as lists of entries; fields as in ``LazyModel``."""
+
+    columns: Array
+    values: Array
+    counts: Array
+    stale: Array
+
+
+class Lazy(NamedTuple):
+    """The lazy form of one model: w_hat, u_hat, its factors, and the point m."""
+
+    w: Array
+    u: Array
+    f: Array
+    center: Array
+
+
+class Room(NamedTuple):
+    """Where a gradient is put together: its entries ``v`` in the columns ``touched``.
+
+    ``scratch`` and ``row``, with room for all columns, are zero between two gradients; ``seen`` has one place more.
+    ``row`` and ``seen`` are for steps per coordinate, and empty without these.
+    """
+
+    scratch: Array
+    touched: Array
+    v: Array
+    row: Array
+    seen: Array
 
 
 @compiled
@@ -61,44 +103,42 @@ def scatter(a: Array, cols: Array, vals: Array, factor: float) -> None:
 
 @compiled
 def row_losses(
-    loss: int, pairs: int, model: float, y: float, sigma: float, s: float, w: Array,
-    columns: Array, values: Array, counts: Array, labels: Array, partners: Array, p: Array, q: Array,
+    model: Lazy, s: float, row: Row, objective: Objective, points: Lists, labels: Array, partners: Partners
 ) -> float:  # fmt: skip
-    """``fused.pair_losses``."""
-    g = 0.0
-    for k in range(partners.shape[0]):
-        j = partners[k]
+    """``pair_kernels.losses_of``; s is <w_hat, z>."""
+    columns, values, counts = points.columns, points.values, points.counts
+    loss, pairs, p, q = objective.loss, objective.pairs, partners.p, partners.q
+    g, sigma = 0.0, model.f[SIGMA]
+    for k in range(partners.slot.shape[0]):
+        j = partners.slot[k]
         label = labels[j]
-        a = pair_sign(pairs, y, label, model)
-        delta = sigma * (s - gather(w, columns[j, : counts[j]], values[j, : counts[j]]))
-        margin = a * delta + pair_offset(pairs, y, label, model)
+        a = pair_sign(pairs, row.y, label, row.target)
+        delta = sigma * (s - gather(model.w, columns[j, : counts[j]], values[j, : counts[j]]))
+        margin = a * delta + pair_offset(pairs, row.y, label, row.target)
         g += p[k] * loss_value(loss, margin)
         q[k] = -p[k] * a * loss_slope(loss, margin)
     return g
 
 
 @compiled
-def combine_rows(
-    scratch: Array, touched: Array, v: Array, cols: Array, vals: Array,
-    columns: Array, values: Array, counts: Array, partners: Array, q: Array,
-) -> int:  # fmt: skip
-    """``fused.combine``: v <- sum_k q_k (B_k - z); returns the number of its entries.
-
-    ``scratch``, with room for all columns, is zero before and after.
-    """
+def combine_rows(room: Room, z: Entries, points: Lists, partners: Partners) -> int:
+    """``pair_kernels.combine``: v <- sum_k q_k (B_k - z); returns the number of its entries."""
+    columns, values, counts = points.columns, points.values, points.counts
+    scratch, touched, v, slot, q = room.scratch, room.touched, room.v, partners.slot, partners.q
+    cols, vals = z.cols, z.vals
     psi = 0.0
-    for k in range(partners.shape[0]):
+    for k in range(slot.shape[0]):
         psi -= q[k]
     for e in range(cols.shape[0]):
         scratch[cols[e]] = psi * vals[e]
-    for k in range(partners.shape[0]):
-        j = partners[k]
+    for k in range(slot.shape[0]):
+        j = slot[k]
         for e in range(counts[j] if q[k] != 0 else 0):
             scratch[columns[j, e]] += q[k] * values[j, e]
     n = collect(scratch, touched, v, 0, cols)
-    for k in range(partners.shape[0]):
+    for k in range(slot.shape[0]):
         if q[k] != 0:
-            n = collect(scratch, touched, v, n, columns[partners[k], : counts[partners[k]]])
+            n = collect(scratch, touched, v, n, columns[slot[k], : counts[slot[k]]])
     return n
 
 

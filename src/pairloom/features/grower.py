@@ -5,7 +5,7 @@ grown in half the time, and a small one, of which a forest that renews itself gr
 least so many rows that no tree has too many leaves: nodes can be split in the order in which they come.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,32 @@ ROUNDS = 4
 
 PURE = 1e-7
 """A node whose targets vary less than this, relative to their square, is a leaf."""
+
+
+class Members(NamedTuple):
+    """Columns (d, n), and what is permuted as nodes are split: weighted targets (n, k), weights, numbers of rows."""
+
+    columns: Array
+    sums: Array
+    weight: Array
+    rows: Array
+
+
+class Search(NamedTuple):
+    """How a split is looked for: rows that a leaf has at least, splits tried, state of the random bits, the columns."""
+
+    least: int
+    tries: int
+    bits: Array
+    order: Array
+
+
+class Sums(NamedTuple):
+    """Room for sums of targets: over the rows of a node, those up to a cut, and those whose value is missing."""
+
+    total: Array
+    left: Array
+    lost: Array
 
 
 def grow(
@@ -57,37 +83,36 @@ def grow_on(
     stop = np.cumsum(np.bincount(leaf, minlength=room))
     start = np.concatenate([[0], stop[:-1]])
     bits = rng.integers(1, 2**63, 1, dtype=np.uint64)
-    count = grow_nodes(
-        columns, (targets * weight[:, None])[rows], weight[rows], rows, least, tries, bits,
-        np.arange(len(columns), dtype=np.int32), count, start, stop, column, value, first, missing, parent,
-    )  # fmt: skip
+    members = columns, (targets * weight[:, None])[rows], weight[rows], rows
+    order = np.arange(len(columns), dtype=np.int32)
+    nodes = start, stop, column, value, first, missing, parent
+    count = grow_nodes(members, (least, tries, bits, order), nodes, count)
     return (column[:count], value[:count], first[:count], missing[:count]), parent[:count]
 
 
 @compiled
-def grow_nodes(
-    columns: Array, sums: Array, weight: Array, rows: Array, least: int, tries: int, bits: Array, order: Array,
-    count: int, start: Array, stop: Array,
-    column: Array, value: Array, first: Array, missing: Array, parent: Array,
-) -> int:  # fmt: skip
+def grow_nodes(members_: Any, search_: Any, nodes: Any, count: int) -> int:
     """Split the leaves of ``count`` nodes until none can be, or there is no room; the number of nodes.
 
-    ``rows`` of a leaf lie between its ``start`` and ``stop``; ``sums``, the weighted targets, are permuted with them. A
-    column that has one value in all rows of a node has one in its parts: such columns are not looked at again.
+    ``nodes``: where the rows of each start and stop, its column, value, first child, side of missing values, and the
+    node of the old tree that it is a part of. A column that has one value in all rows of a node has one in its parts:
+    such columns are not looked at again. Groups come as plain tuples.
     """
-    k = sums.shape[1]
-    total, left, lost = np.empty(k), np.empty(k), np.empty(k)
-    constant = np.zeros((column.shape[0], (order.shape[0] + 63) // 64), np.uint64)
+    members, search = Members(*members_), Search(*search_)
+    start, stop, column, value, first, missing, parent = nodes
+    k = members.sums.shape[1]
+    sums = Sums(np.empty(k), np.empty(k), np.empty(k))
+    constant = np.zeros((column.shape[0], (search.order.shape[0] + 63) // 64), np.uint64)
     at = 0
     while at < count:
         a, b = start[at], stop[at]
         found, threshold, yes = -1, ZERO, False
-        if first[at] == at and b - a >= 2 * least and count + 2 <= column.shape[0]:
-            found, threshold, yes = best_split(
-                columns, sums, weight, rows, a, b, least, tries, bits, order, constant[at], total, left, lost
-            )  # fmt: skip
+        if first[at] == at and b - a >= 2 * search.least and count + 2 <= column.shape[0]:
+            found, threshold, yes = best_split(members, a, b, search, constant[at], sums)
         if found >= 0:
-            middle = divide(columns[found], threshold, yes, sums, weight, rows, a, b)
+            middle = divide(
+                members.columns[found], threshold, yes, members.sums, members.weight, members.rows, a, b
+            )  # fmt: skip
             column[at], value[at], missing[at], first[at] = found, threshold, yes, count
             start[count], stop[count], start[count + 1], stop[count + 1] = a, middle, middle, b
             for child in range(count, count + 2):
@@ -100,36 +125,26 @@ def grow_nodes(
 
 @compiled
 def best_split(
-    columns: Array, sums: Array, weight: Array, rows: Array, a: int, b: int, least: int, tries: int, bits: Array,
-    order: Array, constant: Array, total: Array, left: Array, lost: Array,
+    members: Members, a: int, b: int, search: Search, constant: Array, sums: Sums
 ) -> tuple[int, float, bool]:  # fmt: skip
-    """Column, value and side of missing values; -1 if there is no split, or no need of one.
+    """Column, value and side of missing values for the rows from a to b; -1 if there is no split, or no need of one.
 
     ``constant``, a bit for each column: whether it is known to have one value in these rows.
     """
-    k, d = sums.shape[1], order.shape[0]
-    total[:] = 0.0
-    mass, squares = 0.0, 0.0
-    for i in range(a, b):
-        mass += weight[i]
-        for c in range(k):
-            total[c] += sums[i, c]
-            squares += sums[i, c] * sums[i, c] / weight[i]
-    explained = 0.0
-    for c in range(k):
-        explained += total[c] * total[c] / mass
+    bits, order = search.bits, search.order
+    mass, pure = add_up(members, a, b, sums.total)
     found, threshold, yes, best = -1, ZERO, False, -1.0
-    if squares - explained <= PURE * squares:
+    if pure:
         return found, threshold, yes
-    pool, here, rounds, done = d, 0, 0, 0
-    while done < tries and here < pool and rounds < ROUNDS:
+    pool, here, rounds, done = order.shape[0], 0, 0, 0
+    while done < search.tries and here < pool and rounds < ROUNDS:
         pick = here + int(next_bits(bits) % np.uint64(pool - here))
         order[here], order[pick] = order[pick], order[here]
         column = order[here]
-        values, word, bit = columns[column], column >> 6, np.uint64(1) << np.uint64(column & 63)
+        values, word, bit = members.columns[column], column >> 6, np.uint64(1) << np.uint64(column & 63)
         low, high, n_lost = ZERO, ZERO, 0
         if constant[word] & bit == 0:
-            low, high, n_lost = span(values, rows, a, b)
+            low, high, n_lost = span(values, members.rows, a, b)
         if not low < high:
             constant[word] |= bit
             pool -= 1
@@ -137,7 +152,7 @@ def best_split(
         else:
             cut: Any = np.float32(low + fraction(bits) * (high - low))
             cut = low if cut >= high else cut
-            gain, goes = explained_by(values, cut, n_lost, sums, weight, rows, a, b, least, mass, total, left, lost)
+            gain, goes = explained_by(values, cut, n_lost, members, a, b, search.least, mass, sums)
             done += gain >= 0
             if gain > best:
                 found, threshold, yes, best = column, cut, goes, gain
@@ -145,6 +160,23 @@ def best_split(
         if here >= pool:
             here, rounds = 0, rounds + 1
     return found, threshold, yes
+
+
+@compiled
+def add_up(members: Members, a: int, b: int, total: Array) -> tuple[float, bool]:
+    """The weight of the rows from a to b, and whether their targets hardly vary; fills the ``total`` of the targets."""
+    sums, weight = members.sums, members.weight
+    total[:] = 0.0
+    mass, squares = 0.0, 0.0
+    for i in range(a, b):
+        mass += weight[i]
+        for c in range(total.shape[0]):
+            total[c] += sums[i, c]
+            squares += sums[i, c] * sums[i, c] / weight[i]
+    explained = 0.0
+    for c in range(total.shape[0]):
+        explained += total[c] * total[c] / mass
+    return mass, squares - explained <= PURE * squares
 
 
 def n_tries(columns: Array, n: int) -> int:
@@ -184,10 +216,11 @@ def span(values: Array, rows: Array, a: int, b: int) -> tuple[float, float, int]
 
 @compiled
 def explained_by(
-    values: Array, cut: float, n_lost: int, sums: Array, weight: Array, rows: Array, a: int, b: int, least: int,
-    mass: float, total: Array, left: Array, lost: Array,
+    values: Array, cut: float, n_lost: int, members: Members, a: int, b: int, least: int, mass: float, room: Sums
 ) -> tuple[float, bool]:  # fmt: skip
     """What a split explains, and whether missing values go with those up to ``cut``; -1 if a side is too small."""
+    sums, weight, rows = members.sums, members.weight, members.rows
+    total, left, lost = room.total, room.left, room.lost
     left[:] = 0.0
     lost[:] = 0.0
     n_left, w_left, w_lost = 0, 0.0, 0.0

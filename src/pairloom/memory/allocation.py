@@ -8,7 +8,7 @@ stratum that hold something: a stratum's slots always weigh n_j in all.
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -171,8 +171,7 @@ def plan_seats(
         part = Plan(joined.start, np.empty(room, np.int64), np.zeros(room), np.empty(room))
         end = seat_rows(
             joined.slot, joined.mass, group[a:b], weight[a:b], draws[a:b], queue, fading,
-            seats.count, seats.rows, seats.owner, seats.slot, seats.born, mass,
-            part.start, part.slot, part.blend, part.mass,
+            (seats.count, seats.rows, seats.owner, seats.slot, seats.born), mass, tuple(part),
         )  # fmt: skip
         if last[b - 1]:
             g = group[b - 1]
@@ -199,10 +198,13 @@ def concatenate(parts: list[Plan]) -> Plan:
 @compiled
 def seat_rows(
     strata: Array, n: Array, group: Array, weight: Array, draws: Array, queue: bool, fading: bool,
-    count: Array, rows: Array, owners: Array, slots: Array, borns: Array, masses: Array,
-    start: Array, event_slot: Array, event_blend: Array, event_mass: Array,
+    seats: Any, masses: Array, plan_: Any,
 ) -> int:  # fmt: skip
-    """``observe_seats`` for rows that join ``strata`` and make their counts ``n``; the number of events."""
+    """``observe_seats`` for rows that join ``strata`` and make their counts ``n``; the number of events.
+
+    ``seats``: the fields of ``Seats``; ``plan_``, those of a ``Plan`` with room for all events, are filled in.
+    """
+    (count, rows, owners, slots, borns), plan = seats, Plan(*plan_)
     size = owners.shape[1]
     now, m, used = np.empty(size), np.empty(count.shape[0], np.int64), np.empty(size, np.bool_)
     e = 0
@@ -217,11 +219,11 @@ def seat_rows(
         weigh(count, owner, slot, m, now)
         for r in range(size):
             if r == free or now[r] != mass[r]:
-                event_slot[e] = g * size + r
-                event_blend[e] = 1.0 if r == free else 0.0
-                event_mass[e] = mass[r] = now[r]
+                plan.slot[e] = g * size + r
+                plan.blend[e] = 1.0 if r == free else 0.0
+                plan.mass[e] = mass[r] = now[r]
                 e += 1
-        start[i + 1] = e
+        plan.start[i + 1] = e
     return e
 
 

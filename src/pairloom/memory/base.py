@@ -7,7 +7,7 @@ which slot, so that one compiled loop serves every memory.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -84,8 +84,7 @@ class MemoryState:
     slots: Slots
 
 
-@dataclass
-class Plan:
+class Plan(NamedTuple):
     """What a block of rows does to the slots.
 
     Row i writes the events ``start[i]:start[i + 1]``, each a (slot, blend, mass) for ``Slots.write``, in order.

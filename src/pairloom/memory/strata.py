@@ -1,7 +1,7 @@
 """The paper's online stratified sampling (OSS): one representative for each cluster of the past."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -316,10 +316,8 @@ class Strata(Memory):
         n = len(y)
         plan = Plan(np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
         plan_strata(
-            U, y, weight, draws, self.joint, rule,
-            0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
-            state.spare or 0.0,
-            state.centers, state.scatter, state.used, state.counts.copy(), plan.slot, plan.blend, plan.mass,
+            U, y, weight, draws, self._rule(state, rule),
+            (state.scatter, state.used, state.counts.copy()), state.centers, tuple(plan),
         )  # fmt: skip
         return plan
 
@@ -329,13 +327,16 @@ class Strata(Memory):
         n, lazy = len(y), state.lazy
         plan = Plan(np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
         plan_rows(
-            U.data, U.indices, U.indptr, y, weight, draws, self.joint, rule,
-            0.0 if self.centroid_step == "mean" else float(self.centroid_step), float(state.eps), state.tie,
-            state.spare or 0.0,
-            lazy.c_hat, lazy.factors, lazy.squares, lazy.stale,
-            state.scatter, state.used, state.counts.copy(), plan.slot, plan.blend, plan.mass,
+            (U.data, U.indices, U.indptr), y, weight, draws, self._rule(state, rule),
+            (state.scatter, state.used, state.counts.copy()),
+            (lazy.c_hat, lazy.factors, lazy.squares, lazy.stale), tuple(plan),
         )  # fmt: skip
         return plan
+
+    def _rule(self, state: StrataState, representative: int) -> tuple[Any, ...]:
+        """``ClusterRule`` as a plain tuple."""
+        step = 0.0 if self.centroid_step == "mean" else float(self.centroid_step)
+        return self.joint, representative, step, float(state.eps), state.tie, state.spare or 0.0
 
 
 def mean_squared_distance(points: Array) -> float:

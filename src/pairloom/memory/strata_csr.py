@@ -3,12 +3,15 @@
 A centre moves by multiplying all of it and adding the row; here the factor is kept apart.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.csr import FOLD
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
+from pairloom.memory.base import Plan
 
 
 @node
@@ -31,6 +34,21 @@ class LazyCenters:
         return cls(c_hat, np.ones(len(centers)), squares, np.zeros(len(centers), bool))
 
 
+class ClusterRule(NamedTuple):
+    """How rows join strata: one clustering for all or not, representative, step of a centre (0: the mean), radius.
+
+    ``tie``: distances that differ by less count as equal. ``spare``: below this share of a row's weight a stratum is
+    given up.
+    """
+
+    joint: bool
+    representative: int
+    constant_step: float
+    eps: float
+    tie: float
+    spare: float
+
+
 @compiled
 def center_step(constant_step: float, weight: float, share: float) -> tuple[float, float]:
     """How far a centre moves, and what a unit of squared distance adds to the scatter; constant_step 0 is the mean."""
@@ -51,26 +69,25 @@ def find_room(mass: Array, used: int, limit: float) -> int:
 
 @compiled
 def plan_rows(
-    data: Array, indices: Array, indptr: Array, y: Array, weight: Array, draws: Array, joint: bool,
-    representative: int, constant_step: float, eps: float, tie: float, spare: float,
-    c_hat: Array, factors: Array, squares: Array, stale: Array,
-    scatter: Array, used: Array, mass: Array, slot: Array, blend: Array, new_mass: Array,
+    rows: Any, y: Array, weight: Array, draws: Array, rule_: Any, strata: Any, centers: Any, plan_: Any
 ) -> None:  # fmt: skip
-    """``plan_strata`` for CSR rows."""
+    """``plan_strata`` for CSR rows: their data, indices and indptr; ``centers``: the fields of ``LazyCenters``."""
+    rule, plan = ClusterRule(*rule_), Plan(*plan_)
+    (data, indices, indptr), (scatter, used, mass), (c_hat, factors, squares, stale) = rows, strata, centers
     cap = factors.shape[0] // used.shape[0]
     products = np.empty(cap)
     for i in range(y.shape[0]):
         cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        g = 0 if joint else int(y[i])
+        g = 0 if rule.joint else int(y[i])
         first = g * cap
         square = 0.0
         for e in range(vals.shape[0]):
             square += float(vals[e]) * float(vals[e])
-        tol = tie * (1.0 + square) / 2.0
+        tol = rule.tie * (1.0 + square) / 2.0
         near, distance = nearest_row(cols, vals, square, c_hat, factors, squares, first, used[g], tol, products)
         j = first + near
-        far = used[g] == 0 or eps < 0 or distance - tol > eps
-        place = find_room(mass[first : first + cap], used[g], spare * weight[i]) if far else -1
+        far = used[g] == 0 or rule.eps < 0 or distance - tol > rule.eps
+        place = find_room(mass[first : first + cap], used[g], rule.spare * weight[i]) if far else -1
         if place >= 0:
             j = first + place
             if place < used[g]:
@@ -79,25 +96,25 @@ def plan_rows(
             used[g] = max(used[g], place + 1)
             mass[j] = weight[i]
             scatter[j] = 0.0
-            blend[i] = 1.0
+            plan.blend[i] = 1.0
             squares[j] = square
             for e in range(cols.shape[0]):
                 c_hat[cols[e], j] = vals[e]
         else:
             mass[j] += weight[i]
             share = weight[i] / mass[j]
-            step, spread = center_step(constant_step, weight[i], share)
+            step, spread = center_step(rule.constant_step, weight[i], share)
             scatter[j] += spread * distance
             move_center(c_hat, factors, squares, j, cols, vals, square, products[near], step)
-            if representative == 0:
-                blend[i] = 1.0
-            elif representative == 1:
-                blend[i] = 1.0 if draws[i, 0] < share else 0.0
+            if rule.representative == 0:
+                plan.blend[i] = 1.0
+            elif rule.representative == 1:
+                plan.blend[i] = 1.0 if draws[i, 0] < share else 0.0
             else:
-                blend[i] = step
+                plan.blend[i] = step
         stale[j] = True
-        slot[i] = j
-        new_mass[i] = mass[j]
+        plan.slot[i] = j
+        plan.mass[i] = mass[j]
 
 
 @compiled

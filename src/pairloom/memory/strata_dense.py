@@ -1,10 +1,13 @@
 """Strata of dense points: the compiled loop."""
 
+from typing import Any
+
 import numpy as np
 
 from pairloom.base.compiled import compiled, dot, move, squared_distances_to
 from pairloom.base.typing import Array
-from pairloom.memory.strata_csr import center_step, find_room
+from pairloom.memory.base import Plan
+from pairloom.memory.strata_csr import ClusterRule, center_step, find_room
 
 
 @compiled
@@ -23,40 +26,42 @@ def nearest(u: Array, centers: Array, tol: float, distances: Array) -> tuple[int
 
 @compiled
 def plan_strata(
-    U: Array, y: Array, weight: Array, draws: Array, joint: bool, representative: int,
-    constant_step: float, eps: float, tie: float, spare: float,
-    centers: Array, scatter: Array, used: Array, mass: Array, slot: Array, blend: Array, new_mass: Array,
+    U: Array, y: Array, weight: Array, draws: Array, rule_: Any, strata: Any, centers: Array, plan_: Any
 ) -> None:  # fmt: skip
-    """``Strata.observe`` over the rows of a block; changes centers, scatter, used and mass."""
+    """``Strata.observe`` over the rows of a block; changes centers and ``strata``: their scatter, number and mass.
+
+    Fills in a ``Plan`` of one event for each row. Groups come as plain tuples.
+    """
+    rule, plan, (scatter, used, mass) = ClusterRule(*rule_), Plan(*plan_), strata
     cap = centers.shape[0] // used.shape[0]
     distances = np.empty(cap)
     for i in range(y.shape[0]):
         u = U[i]
-        g = 0 if joint else int(y[i])
+        g = 0 if rule.joint else int(y[i])
         first = g * cap
-        tol = tie * (1.0 + dot(u, u)) / 2.0
+        tol = rule.tie * (1.0 + dot(u, u)) / 2.0
         near, distance = nearest(u, centers[first : first + used[g]], tol, distances)
         j = first + near
-        far = used[g] == 0 or eps < 0 or distance - tol > eps
-        place = find_room(mass[first : first + cap], used[g], spare * weight[i]) if far else -1
+        far = used[g] == 0 or rule.eps < 0 or distance - tol > rule.eps
+        place = find_room(mass[first : first + cap], used[g], rule.spare * weight[i]) if far else -1
         if place >= 0:
             j = first + place
             used[g] = max(used[g], place + 1)
             mass[j] = weight[i]
             scatter[j] = 0.0
-            blend[i] = 1.0
+            plan.blend[i] = 1.0
             centers[j] = u
         else:
             mass[j] += weight[i]
             share = weight[i] / mass[j]
-            step, spread = center_step(constant_step, weight[i], share)
+            step, spread = center_step(rule.constant_step, weight[i], share)
             scatter[j] += spread * distance
             move(centers[j], u, step)
-            if representative == 0:
-                blend[i] = 1.0
-            elif representative == 1:
-                blend[i] = 1.0 if draws[i, 0] < share else 0.0
+            if rule.representative == 0:
+                plan.blend[i] = 1.0
+            elif rule.representative == 1:
+                plan.blend[i] = 1.0 if draws[i, 0] < share else 0.0
             else:
-                blend[i] = step
-        slot[i] = j
-        new_mass[i] = mass[j]
+                plan.blend[i] = step
+        plan.slot[i] = j
+        plan.mass[i] = mass[j]

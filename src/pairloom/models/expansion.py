@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -40,9 +40,8 @@ class KernelRow:
     draws: Array
 
 
-@dataclass(frozen=True)
-class KernelBlock:
-    """Many rows, for a compiled loop; fields as in :class:`KernelRow`.
+class KernelBlock(NamedTuple):
+    """Many rows, for a compiled loop, which takes it as a plain tuple; fields as in :class:`KernelRow`.
 
     The loop writes each row's scores before the step into ``scores`` (n, targets).
     """

@@ -153,11 +153,9 @@ class Moments(SquareRule):
 
     def run(self, state: State, block: Block) -> None:
         kept = state.memory
-        learn(
-            block.Z, block.y, block.weight, block.steps, block.bound, block.rho, block.averaging, self.target,
-            self.normalization == "history", state.w, state.w_bar, kept.rows, kept.mass, kept.mean, kept.scatter,
-            state.tally, block.scores,
-        )  # fmt: skip
+        statistics = kept.rows, kept.mass, kept.mean, kept.scatter
+        history = self.normalization == "history"
+        learn(tuple(block), self.target, history, state.w, state.w_bar, statistics, state.tally)
 
 
 def symmetric(triangle: Array) -> Array:
@@ -175,29 +173,30 @@ def symmetric(triangle: Array) -> Array:
 
 @compiled
 def learn(
-    Z: Array, y: Array, weight: Array, steps: Array, bound: float, rho: Array, averaging: bool, target: float,
-    history: bool, w: Array, w_bar: Array, rows: Array, mass: Array, mean: Array, scatter: Array,
-    tally: Array, scores: Array,
+    block_: Any, target: float, history: bool, w: Array, w_bar: Array, statistics: Any, tally: Array
 ) -> None:  # fmt: skip
-    """``Moments.step`` over the rows of a block."""
+    """``Moments.step`` over the rows of a block; ``statistics``: the fields of ``MomentsState``."""
+    block = Block(*block_)
+    Z, y, weight, scores = block.Z, block.y, block.weight, block.scores
+    rows, mass, mean, scatter = statistics
     dim, last = w.shape[1], mass.shape[1] - 1
     a, e, v = np.empty(dim + 1), np.empty(dim + 1), np.empty(dim + 1)
     for i in range(Z.shape[0]):
         for k in range(w.shape[0]):
-            scores[i, k] = dot(w_bar[k] if averaging else w[k], Z[i])
+            scores[i, k] = dot(w_bar[k] if block.averaging else w[k], Z[i])
             own = last if y[i, k] > 0 else 0
             other, t = last - own, target * y[i, k]
             n = mass[k, other]
             if n > 0:
                 share = n / mass[k].sum() if history else 1.0
                 g = moment_gradient(w[k], Z[i], t, n, share, mean[k, other], scatter[k, other], a, e, v)
-                take_step(w[k], v[:dim], g, steps[:, i], bound, weight[i], rows[k, other], tally)
+                take_step(w[k], v[:dim], g, block.steps[:, i], block.bound, weight[i], rows[k, other], tally)
             before = mass[k, own]
             rows[k, own] += 1.0
             mass[k, own] += weight[i]
             join(Z[i], t, weight[i] / mass[k, own], before, mean[k, own], scatter[k, own], e)
-            if averaging:
-                move(w_bar[k], w[k], rho[i])
+            if block.averaging:
+                move(w_bar[k], w[k], block.rho[i])
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -38,12 +38,11 @@ class Row:
     draws: Array
 
 
-@dataclass(frozen=True)
-class Block:
-    """Many rows, for a compiled loop; fields as in :class:`Row`.
+class Block(NamedTuple):
+    """Many rows, for a compiled loop; fields as in :class:`Row`. The loop takes it as a plain tuple.
 
-    ``Z`` is dense, or CSR ``Rows``; ``y`` (n, models); ``steps`` (3, n): keep, rate, threshold; ``rho`` (n,): averaging
-    rates. The loop writes each row's scores before the step into ``scores`` (n, models).
+    ``Z`` is dense, or data, indices and indptr of CSR rows; ``y`` (n, models); ``steps`` (3, n): keep, rate, threshold;
+    ``rho`` (n,): averaging rates. The loop writes each row's scores before the step into ``scores`` (n, models).
     """
 
     Z: Any
@@ -251,7 +250,7 @@ class ByEntries:
         state.csr = not features.sparse
         lazy = lazy_model(state, model.average != "last")
         Z = features.rows(state.phi, batch.X) if features.sparse else Rows.of(features.inputs(state.phi, csr(batch.X)))
-        block = make_block(model, state, batch, Z)
+        block = make_block(model, state, batch, (Z.data, Z.indices, Z.indptr))
         model.rule.run_rows(state, lazy, block)
         state.w[:] = lazy.factors[:, [SIGMA]] * lazy.w_hat
         if block.averaging:

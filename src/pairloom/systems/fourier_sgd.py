@@ -180,17 +180,15 @@ class Pointwise(Rule):
             state.tally[LOSS] += row.weight * g
 
     def run(self, state: State, block: Block) -> None:
+        smooth = bool(np.isfinite(self.loss.smoothness))
         with_loss(learn, self.loss)(
-            block.Z, block.y, block.weight, block.steps, block.rho, block.averaging,
-            self.loss.code, bool(np.isfinite(self.loss.smoothness)),
-            state.w, state.w_bar, state.memory.b, state.tally, block.scores,
+            tuple(block), self.loss.code, smooth, state.w, state.w_bar, state.memory.b, state.tally
         )  # fmt: skip
 
     def run_rows(self, state: State, model: LazyModel, block: Block) -> None:
+        smooth = bool(np.isfinite(self.loss.smoothness))
         with_loss(learn_rows, self.loss)(
-            block.Z.data, block.Z.indices, block.Z.indptr, block.y, block.weight, block.steps, block.rho,
-            block.averaging, self.loss.code, bool(np.isfinite(self.loss.smoothness)),
-            model.w_hat, model.u_hat, model.factors, state.memory.b, state.tally, block.scores,
+            tuple(block), self.loss.code, smooth, model.w_hat, model.u_hat, model.factors, state.memory.b, state.tally
         )  # fmt: skip
 
 
@@ -211,11 +209,10 @@ def descent(
 
 
 @compiled
-def learn(
-    Z: Array, y: Array, weight: Array, steps: Array, rho: Array, averaging: bool, loss: int, smooth: bool,
-    w: Array, w_bar: Array, b: Array, tally: Array, scores: Array,
-) -> None:  # fmt: skip
+def learn(block_: Any, loss: int, smooth: bool, w: Array, w_bar: Array, b: Array, tally: Array) -> None:
     """``Pointwise.step`` over the rows of a block."""
+    block = Block(*block_)
+    Z, y, weight, steps, averaging, scores = block.Z, block.y, block.weight, block.steps, block.averaging, block.scores
     for i in range(Z.shape[0]):
         z = Z[i]
         square = float(dot(z, z))
@@ -226,15 +223,17 @@ def learn(
             if by < np.inf:
                 apply_step(w[k], z, steps[0, i], by, steps[2, i], np.inf)
             if averaging:
-                move(w_bar[k], w[k], rho[i])
+                move(w_bar[k], w[k], block.rho[i])
 
 
 @compiled
 def learn_rows(
-    data: Array, indices: Array, indptr: Array, y: Array, weight: Array, steps: Array, rho: Array, averaging: bool,
-    loss: int, smooth: bool, w_hat: Array, u_hat: Array, factors: Array, b: Array, tally: Array, scores: Array,
+    block_: Any, loss: int, smooth: bool, w_hat: Array, u_hat: Array, factors: Array, b: Array, tally: Array
 ) -> None:  # fmt: skip
     """``learn`` for CSR rows."""
+    block = Block(*block_)
+    y, weight, steps, averaging, scores = block.y, block.weight, block.steps, block.averaging, block.scores
+    data, indices, indptr = block.Z
     nowhere = np.empty(0)
     for i in range(y.shape[0]):
         cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
@@ -247,4 +246,4 @@ def learn_rows(
             if by < np.inf:
                 step_rows(w, u, f, nowhere, cols, vals, square, steps[0, i], by, steps[2, i], np.inf)
             if averaging:
-                average_rows(w, u, f, rho[i])
+                average_rows(w, u, f, block.rho[i])

@@ -27,7 +27,7 @@ from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant
 from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
-from pairloom.systems.koil_loop import learn
+from pairloom.systems.koil_loop import Rule, Supports, learn
 
 Policy = Literal["fifo", "rs"]
 Select = Literal["violators", "neighbours"]
@@ -305,9 +305,9 @@ class Budgeted(Expansion):
 
     def run_block(self, state: State, block: KernelBlock) -> None:
         kept: Buffers = state.memory
-        with_loss(learn, self.loss)(
-            block.X, block.y, block.weight, block.eta, block.draws, self.kernel.code, float(kept.gamma),
-            self.loss.code, bool(np.isfinite(self.loss.smoothness)), float(self.C),
+        rule = Rule(
+            self.kernel.code, float(kept.gamma), self.loss.code, bool(np.isfinite(self.loss.smoothness)), float(self.C),
             min(self.n_neighbors, self.budget), self.select == "violators", self.policy == "fifo", bool(self.plus_plus),
-            kept.supports, kept.coef, kept.stored, kept.seen, kept.gram, kept.values, state.tally, block.scores,
         )  # fmt: skip
+        supports = Supports(kept.supports, kept.coef, kept.stored, kept.seen, kept.gram, kept.values)
+        with_loss(learn, self.loss)(tuple(block), tuple(rule), tuple(supports), state.tally)

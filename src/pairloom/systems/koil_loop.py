@@ -1,5 +1,7 @@
 """``Budgeted.step_row`` compiled, with f at the supports carried along: no step evaluates f anew there."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from pairloom.base.compiled import compiled, dot
@@ -8,15 +10,41 @@ from pairloom.engines.fused import SKIP, guard
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.features.exact import kernel_row, kernel_with_itself
 from pairloom.losses import loss_slope, loss_value
+from pairloom.models.expansion import KernelBlock
+
+
+class Rule(NamedTuple):
+    """Kernel and loss by their codes, and the parameters of ``Budgeted``."""
+
+    kernel: int
+    gamma: float
+    loss: int
+    smooth: bool
+    C: float
+    n_neighbors: int
+    violators: bool
+    fifo: bool
+    plus_plus: bool
+
+
+class Supports(NamedTuple):
+    """The fields of ``Buffers``: supports, coefficients and counts, kernels between supports, and f at each."""
+
+    x: Array
+    coef: Array
+    stored: Array
+    seen: Array
+    gram: Array
+    values: Array
 
 
 @compiled
-def learn(
-    X: Array, y: Array, weight: Array, eta: Array, draws: Array, kernel: int, gamma: float,
-    loss: int, smooth: bool, C: float, n_neighbors: int, violators: bool, fifo: bool, plus_plus: bool,
-    supports: Array, coef: Array, stored: Array, seen: Array, gram: Array, values: Array, tally: Array, scores: Array,
-) -> None:  # fmt: skip
-    """``Budgeted.step_row`` and scores over the rows of a block."""
+def learn(block_: Any, rule_: Any, supports_: Any, tally: Array) -> None:
+    """``Budgeted.step_row`` and scores over the rows of a block; the groups come as plain tuples."""
+    block, rule, supports = KernelBlock(*block_), Rule(*rule_), Supports(*supports_)
+    X, y, weight, eta = block.X, block.y, block.weight, block.eta
+    kernel, loss, n_neighbors = rule.kernel, rule.loss, rule.n_neighbors
+    coef, stored, seen, gram, values = supports.coef, supports.stored, supports.seen, supports.gram, supports.values
     size = coef.shape[1] // 2
     near = np.empty(2 * size, X.dtype)
     chosen, slopes = np.empty(n_neighbors, np.int64), np.empty(n_neighbors)
@@ -25,13 +53,13 @@ def learn(
         for k in range(coef.shape[0]):
             sign, own = y[i, k], 1 if y[i, k] > 0 else 0
             seen[k, own] += weight[i]
-            f = look(kernel, gamma, x, supports[k], stored[k], size, coef[k], near)
-            scores[i, k] = f
+            f = look(kernel, rule.gamma, x, supports.x[k], stored[k], size, coef[k], near)
+            block.scores[i, k] = f
             partners = min(stored[k, 1 - own], size)
             first = (1 - own) * size
-            count = choose(sign, f, values[k], near, first, first + partners, violators, chosen)
+            count = choose(sign, f, values[k], near, first, first + partners, rule.violators, chosen)
             g = find_slopes(loss, sign, f, values[k], chosen[:count], slopes)
-            rate = safe_rate(eta[i] * C, square, near, gram[k], chosen[:count], slopes, g, smooth, tally)
+            rate = safe_rate(eta[i] * rule.C, square, near, gram[k], chosen[:count], slopes, g, rule.smooth, tally)
             if rate == SKIP:
                 continue
             if partners:
@@ -44,11 +72,11 @@ def learn(
             alpha = rate * sign if forced else alpha
             if alpha != 0:
                 full, place = stored[k, own] >= size, stored[k, own] % size
-                if full and not fifo:
-                    place = int(min(draws[i, k] * max(seen[k, own] / weight[i], size), size))
+                if full and not rule.fifo:
+                    place = int(min(block.draws[i, k] * max(seen[k, own] / weight[i], size), size))
                 store(
-                    x, square, alpha, own * size, place, full and plus_plus, near,
-                    supports[k], coef[k], gram[k], values[k],
+                    x, square, alpha, own * size, place, full and rule.plus_plus, near,
+                    supports.x[k], coef[k], gram[k], values[k],
                 )  # fmt: skip
                 stored[k, own] += 1 if place < size else 0
 

@@ -230,11 +230,9 @@ class Sketch(SquareRule):
     def run(self, state: State, block: Block) -> None:
         kept = state.memory
         directions = np.sqrt(block.weight)[:, None] * normals(block.draws)
-        learn_sketch(
-            block.Z, block.y, block.weight, directions, block.steps, block.bound, block.rho, block.averaging,
-            self.sketch == "published", state.w, state.w_bar, kept.rows, kept.mass, kept.mean, kept.rho, kept.Y,
-            state.tally, block.scores,
-        )  # fmt: skip
+        statistics = kept.rows, kept.mass, kept.mean, kept.rho, kept.Y
+        published = self.sketch == "published"
+        learn_sketch(tuple(block), directions, published, state.w, state.w_bar, statistics, state.tally)
 
 
 def normals(uniforms: Array) -> Array:
@@ -245,17 +243,18 @@ def normals(uniforms: Array) -> Array:
 
 @compiled
 def learn_sketch(
-    Z: Array, y: Array, weight: Array, directions: Array, steps: Array, bound: float, rho_t: Array, averaging: bool,
-    published: bool, w: Array, w_bar: Array, rows: Array, mass: Array, mean: Array, rho: Array, Y: Array,
-    tally: Array, scores: Array,
+    block_: Any, directions: Array, published: bool, w: Array, w_bar: Array, statistics: Any, tally: Array
 ) -> None:  # fmt: skip
-    """``Sketch.step`` over the rows of a block."""
+    """``Sketch.step`` over the rows of a block; ``statistics``: the fields of ``SketchState``."""
+    block = Block(*block_)
+    Z, y, weight, scores = block.Z, block.y, block.weight, block.scores
+    rows, mass, mean, rho, Y = statistics
     dim, rank = w.shape[1], directions.shape[1]
     u, v, w64, every = np.empty(dim), np.empty(dim), np.empty(dim), np.arange(dim)
     projected, b = np.empty(rank), np.empty(rank)
     for i in range(Z.shape[0]):
         for k in range(w.shape[0]):
-            scores[i, k] = dot(w_bar[k] if averaging else w[k], Z[i])
+            scores[i, k] = dot(w_bar[k] if block.averaging else w[k], Z[i])
             own = 1 if y[i, k] > 0 else 0
             other = 1 - own
             n, c = mass[k, other], mean[k, other]
@@ -263,7 +262,7 @@ def learn_sketch(
                 w64[:] = w[k]
                 spin = dot(rho[k, other], rho[k, other]) / (n * n) if published else 0.0
                 g = sketch_gradient(w64, Z[i], y[i, k], n, c, spin, Y[k, other], every, projected, u, v)
-                take_step(w[k], v, g, steps[:, i], bound, weight[i], rows[k, other], tally)
+                take_step(w[k], v, g, block.steps[:, i], block.bound, weight[i], rows[k, other], tally)
             rows[k, own] += 1.0
             mass[k, own] += weight[i]
             share = weight[i] / mass[k, own]
@@ -276,8 +275,8 @@ def learn_sketch(
                 x, row = (Z[i, d] if published else gap), Y[k, own, d]
                 for j in range(rank):
                     row[j] += x * b[j]
-            if averaging:
-                move(w_bar[k], w[k], rho_t[i])
+            if block.averaging:
+                move(w_bar[k], w[k], block.rho[i])
 
 
 @compiled

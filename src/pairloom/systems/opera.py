@@ -29,7 +29,7 @@ from pairloom.pairs import OppositeClass
 from pairloom.steps import Polynomial
 from pairloom.stream.drift import Drift
 from pairloom.stream.forgetting import HalfLife
-from pairloom.systems.opera_loop import learn
+from pairloom.systems.opera_loop import Past, Rule, learn
 
 SMALLEST = 64
 """Rows for which there is room at the start; it doubles whenever it is used up."""
@@ -277,8 +277,7 @@ class PairExpansion(Expansion):
     def run_block(self, state: State, block: KernelBlock) -> None:
         kept = state.memory
         kept.make_room(int(kept.used[0]) + len(block.y), self.max_rows)
-        with_loss(learn, self.loss)(
-            self.kernel.code, float(kept.gamma), block.X, block.y, block.weight, block.eta,
-            self.pair_set == "all", self.loss.code, bool(np.isfinite(self.loss.smoothness)), self.factor,
-            kept.points, kept.gram, kept.y, kept.mass, kept.coef, kept.f, kept.used, state.tally, block.scores,
-        )  # fmt: skip
+        smooth = bool(np.isfinite(self.loss.smoothness))
+        rule = Rule(self.kernel.code, float(kept.gamma), self.pair_set == "all", self.loss.code, smooth, self.factor)
+        past = Past(kept.points, kept.gram, kept.y, kept.mass, kept.coef, kept.f, kept.used)
+        with_loss(learn, self.loss)(tuple(block), tuple(rule), tuple(past), state.tally)

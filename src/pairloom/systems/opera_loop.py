@@ -5,6 +5,8 @@
 f is kept up at all rows so far, so that no score is ever computed twice.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from pairloom.base.compiled import add_rows, compiled, dot
@@ -13,23 +15,45 @@ from pairloom.engines.fused import SKIP, safe_length
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.features.exact import kernel_row, kernel_with_itself
 from pairloom.losses import loss_slope, loss_value
+from pairloom.models.expansion import KernelBlock
+
+
+class Rule(NamedTuple):
+    """Kernel and loss by their codes, and the parameters of ``PairExpansion``."""
+
+    kernel: int
+    gamma: float
+    all_pairs: bool
+    loss: int
+    smooth: bool
+    factor: float
+
+
+class Past(NamedTuple):
+    """All rows so far: points, kernels between them, labels, weights; the coefficients of f, f at each, how many."""
+
+    points: Array
+    gram: Array
+    labels: Array
+    mass: Array
+    coef: Array
+    f: Array
+    used: Array
 
 
 @compiled
-def learn(
-    code: int, gamma: float, X: Array, y: Array, weight: Array, eta: Array,
-    all_pairs: bool, loss: int, smooth: bool, factor: float,
-    points: Array, gram: Array, labels: Array, mass: Array, coef: Array, f: Array, used: Array,
-    tally: Array, scores: Array,
-) -> None:  # fmt: skip
-    """``PairExpansion.step_row`` over the rows of a block."""
+def learn(block_: Any, rule_: Any, past_: Any, tally: Array) -> None:
+    """``PairExpansion.step_row`` over the rows of a block; the groups come as plain tuples."""
+    block, rule, past = KernelBlock(*block_), Rule(*rule_), Past(*past_)
+    X, y, weight, scores = block.X, block.y, block.weight, block.scores
+    points, gram, labels, mass, coef, f, used = past
     room = mass.shape[0]
     values, partners = np.empty(room, X.dtype), np.empty(room, np.int64)
     q, change = np.empty(room), np.empty(room)
     for i in range(X.shape[0]):
         n = used[0]
-        own = kernel_with_itself(code, X[i])
-        kernel_row(code, gamma, X[i], points[:n], values[:n])
+        own = kernel_with_itself(rule.kernel, X[i])
+        kernel_row(rule.kernel, rule.gamma, X[i], points[:n], values[:n])
         total = 0.0
         for j in range(n):
             total += mass[j]
@@ -38,7 +62,7 @@ def learn(
             scores[i, k] = s
             f[k, n] = s
             count, g, psi = pair_slopes(
-                all_pairs, loss, factor, y[i, k], s, labels[:n, k], mass, total, f[k], partners, q
+                rule.all_pairs, rule.loss, rule.factor, y[i, k], s, labels[:n, k], mass, total, f[k], partners, q
             )  # fmt: skip
             if count == 0:
                 continue
@@ -52,7 +76,7 @@ def learn(
                 squared_norm += q[e] * change[partners[e]]
                 along += q[e] * values[partners[e]]
             squared_norm += psi * along
-            rate = safe_length(g, squared_norm, 1.0, eta[i], smooth, False, tally)
+            rate = safe_length(g, squared_norm, 1.0, block.eta[i], rule.smooth, False, tally)
             if rate == SKIP:
                 continue
             for e in range(count):

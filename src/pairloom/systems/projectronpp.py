@@ -223,17 +223,19 @@ class Projecting(Expansion):
     def run_block(self, state: State, block: KernelBlock) -> None:
         kept: Span = state.memory
         learn(
-            block.X, block.y, block.weight, self.kernel.code, float(kept.gamma), float(self.theta), self.rounding,
-            kept.supports, kept.coef, kept.used, kept.inverse, state.tally, block.scores,
+            tuple(block), self.kernel.code, float(kept.gamma), float(self.theta), self.rounding,
+            kept.supports, kept.coef, kept.used, kept.inverse, state.tally,
         )  # fmt: skip
 
 
 @compiled
 def learn(
-    X: Array, y: Array, weight: Array, kernel: int, gamma: float, theta: float, rounding: float,
-    supports: Array, coef: Array, used: Array, inverse: Array, tally: Array, scores: Array,
+    block_: Any, kernel: int, gamma: float, theta: float, rounding: float,
+    supports: Array, coef: Array, used: Array, inverse: Array, tally: Array,
 ) -> None:  # fmt: skip
     """``Projecting.step_row`` and scores over the rows of a block."""
+    block = KernelBlock(*block_)
+    X, y, weight, scores = block.X, block.y, block.weight, block.scores
     near, e = np.empty(coef.shape[1], X.dtype), np.empty(coef.shape[1])
     for i in range(X.shape[0]):
         x, square = X[i], kernel_with_itself(kernel, X[i])

@@ -189,17 +189,12 @@ class SaddlePoint(Rule):
 
     def run(self, state: State, block: Block) -> None:
         kept = state.memory
-        learn(
-            block.Z, block.y, block.weight, block.steps[1], block.bound, block.rho, block.averaging,
-            state.w, state.w_bar, kept.point, kept.counts, kept.kappa, state.tally, block.scores,
-        )  # fmt: skip
+        learn(tuple(block), state.w, state.w_bar, kept.point, kept.counts, kept.kappa, state.tally)
 
     def run_rows(self, state: State, model: LazyModel, block: Block) -> None:
         kept = state.memory
         learn_rows(
-            block.Z.data, block.Z.indices, block.Z.indptr, block.y, block.weight, block.steps[1], block.bound,
-            block.rho, block.averaging, model.w_hat, model.u_hat, model.factors,
-            kept.point, kept.counts, kept.kappa, state.tally, block.scores,
+            tuple(block), model.w_hat, model.u_hat, model.factors, kept.point, kept.counts, kept.kappa, state.tally
         )  # fmt: skip
 
 
@@ -230,11 +225,11 @@ def move_point(
 
 
 @compiled
-def learn(
-    Z: Array, y: Array, weight: Array, rates: Array, bound: float, rho: Array, averaging: bool, w: Array, w_bar: Array,
-    point: Array, counts: Array, kappa: Array, tally: Array, scores: Array,
-) -> None:  # fmt: skip
+def learn(block_: Any, w: Array, w_bar: Array, point: Array, counts: Array, kappa: Array, tally: Array) -> None:
     """``SaddlePoint.step`` over the rows of a block."""
+    block = Block(*block_)
+    Z, y, weight, bound, averaging, scores = block.Z, block.y, block.weight, block.bound, block.averaging, block.scores
+    rates = block.steps[1]
     for i in range(Z.shape[0]):
         z = Z[i]
         square = float(dot(z, z))
@@ -242,7 +237,7 @@ def learn(
             s = dot(w[k], z)
             scores[i, k] = dot(w_bar[k], z) if averaging else s
             if averaging:
-                move(w_bar[k], w[k], rho[i])
+                move(w_bar[k], w[k], block.rho[i])
             descent = move_point(
                 y[i, k], weight[i], rates[i], bound, s, square, point[k], counts[k], kappa[k : k + 1], tally
             )  # fmt: skip
@@ -252,11 +247,13 @@ def learn(
 
 @compiled
 def learn_rows(
-    data: Array, indices: Array, indptr: Array, y: Array, weight: Array, rates: Array, bound: float, rho: Array,
-    averaging: bool, w_hat: Array, u_hat: Array, factors: Array, point: Array, counts: Array, kappa: Array,
-    tally: Array, scores: Array,
+    block_: Any, w_hat: Array, u_hat: Array, factors: Array, point: Array, counts: Array, kappa: Array, tally: Array
 ) -> None:  # fmt: skip
     """``learn`` for CSR rows."""
+    block = Block(*block_)
+    y, weight, bound, averaging, scores = block.y, block.weight, block.bound, block.averaging, block.scores
+    rates = block.steps[1]
+    data, indices, indptr = block.Z
     nowhere = np.empty(0)
     for i in range(y.shape[0]):
         cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
@@ -267,7 +264,7 @@ def learn_rows(
             scores[i, k] = f[A] * s + f[B] * gather(u, cols, vals) if averaging else f[SIGMA] * s
             s *= f[SIGMA]
             if averaging:
-                average_rows(w, u, f, rho[i])
+                average_rows(w, u, f, block.rho[i])
             descent = move_point(
                 y[i, k], weight[i], rates[i], bound, s, square, point[k], counts[k], kappa[k : k + 1], tally
             )  # fmt: skip

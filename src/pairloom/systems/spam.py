@@ -204,28 +204,23 @@ class ClassMeans(Rule):
             state.tally[LOSS] += row.weight * residual**2
 
     def run(self, state: State, block: Block) -> None:
-        learn(
-            block.Z, block.y, block.weight, block.steps, block.rho, block.averaging, self.means == "running",
-            state.w, state.w_bar, state.memory.counts, state.memory.sums, state.tally, block.scores,
-        )  # fmt: skip
+        running, kept = self.means == "running", state.memory
+        learn(tuple(block), running, state.w, state.w_bar, kept.counts, kept.sums, state.tally)
 
     def run_rows(self, state: State, model: LazyModel, block: Block) -> None:
         kept = state.memory
         if np.isnan(kept.products).any():
             kept.products[:] = np.einsum("kd,kcd->kc", model.w_hat, kept.sums)
-        learn_rows(
-            block.Z.data, block.Z.indices, block.Z.indptr, block.y, block.weight, block.steps, block.rho,
-            block.averaging, self.means == "running", model.w_hat, model.u_hat, model.factors,
-            kept.counts, kept.sums, kept.products, state.tally, block.scores,
-        )  # fmt: skip
+        running = self.means == "running"
+        statistics = kept.counts, kept.sums, kept.products
+        learn_rows(tuple(block), running, model.w_hat, model.u_hat, model.factors, statistics, state.tally)
 
 
 @compiled
-def learn(
-    Z: Array, y: Array, weight: Array, steps: Array, rho: Array, averaging: bool, running: bool,
-    w: Array, w_bar: Array, counts: Array, sums: Array, tally: Array, scores: Array,
-) -> None:  # fmt: skip
+def learn(block_: Any, running: bool, w: Array, w_bar: Array, counts: Array, sums: Array, tally: Array) -> None:
     """``ClassMeans.step`` over the rows of a block."""
+    block = Block(*block_)
+    Z, y, weight, steps, averaging, scores = block.Z, block.y, block.weight, block.steps, block.averaging, block.scores
     for i in range(Z.shape[0]):
         z = Z[i]
         square = float(dot(z, z))
@@ -250,16 +245,17 @@ def learn(
                     tally[STEPS] += weight[i]
                     tally[LOSS] += weight[i] * residual * residual
             if averaging:
-                move(w_bar[k], w[k], rho[i])
+                move(w_bar[k], w[k], block.rho[i])
 
 
 @compiled
 def learn_rows(
-    data: Array, indices: Array, indptr: Array, y: Array, weight: Array, steps: Array, rho: Array, averaging: bool,
-    running: bool, w_hat: Array, u_hat: Array, factors: Array, counts: Array, sums: Array, products: Array,
-    tally: Array, scores: Array,
+    block_: Any, running: bool, w_hat: Array, u_hat: Array, factors: Array, statistics: Any, tally: Array
 ) -> None:  # fmt: skip
     """``learn`` for CSR rows: w = sigma w_hat, and <w, sum> of both classes are carried along."""
+    block = Block(*block_)
+    y, weight, steps, averaging, scores = block.y, block.weight, block.steps, block.averaging, block.scores
+    (data, indices, indptr), (counts, sums, products) = block.Z, statistics
     nowhere = np.empty(0)
     for i in range(y.shape[0]):
         cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
@@ -294,4 +290,4 @@ def learn_rows(
                     tally[STEPS] += weight[i]
                     tally[LOSS] += weight[i] * residual * residual
             if averaging:
-                average_rows(w, u, f, rho[i])
+                average_rows(w, u, f, block.rho[i])
