@@ -85,7 +85,7 @@ def examples_of(learner: Parts, state: State, Z: Any, batch: Batch) -> tuple[Any
 def objective_of(learner: Parts) -> tuple[Any, ...]:
     """``Objective`` as a plain tuple."""
     loss, pairs, memory = learner.pair_loss, learner.pairs, learner.memory
-    smooth = bool(np.isfinite(loss.smoothness))
+    smooth = bool(loss.smoothness < np.inf)
     return loss.code, smooth, pairs.code, pairs.targets, memory.weighting != "history", memory.joint
 
 
