@@ -98,3 +98,9 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
     nursery = Nursery(tmp_path_factory.mktemp("commands"))
     yield nursery
     nursery.close()
+
+
+@pytest.fixture
+def check_every_plan(monkeypatch):
+    """Check the plans of the package's own memories too."""
+    monkeypatch.setattr("pairloom.engines.base.BUILT_IN", frozenset())

@@ -47,6 +47,8 @@ from pairloom.stream import Forgetting
 from tests.conftest import STREAMS, make_stream
 from tests.covering import covering_array, random_config
 
+pytestmark = pytest.mark.usefixtures("check_every_plan")
+
 FEATURES = {
     "linear": Identity(),
     "linear scaled": Identity(scale="standard"),

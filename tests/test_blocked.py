@@ -26,6 +26,8 @@ from tests.test_agreement import (
     weights_for,
 )
 
+pytestmark = pytest.mark.usefixtures("check_every_plan")
+
 BLOCKS = [1, 7, 64, 400]
 
 GRID_OPTIONS = {

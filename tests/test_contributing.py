@@ -1,6 +1,7 @@
 """CONTRIBUTING says how to add a loss, a memory, a feature map and a system. Here each is added, by the book."""
 
 from dataclasses import dataclass, replace
+from inspect import isabstract
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from pairloom import (
     Square,
     Stream,
     load,
+    memory,
     save,
 )
 from pairloom.estimators.card import Card
@@ -29,7 +31,7 @@ from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.features import FeatureMap
 from pairloom.features.scaling import fit_scaler
 from pairloom.losses import Loss
-from pairloom.memory import Example, Memory, MemoryState, Plan, Slots
+from pairloom.memory import Example, Memory, MemoryState, Plan, Slots, checked_plan
 from tests.conftest import make_stream
 from tests.mixed import mixed
 
@@ -158,6 +160,70 @@ class Counted(MemoryState):
     """How many examples there were."""
 
     seen: np.ndarray
+
+
+WRONG_PLANS = {
+    "beyond the slots": ({"slot": [10**7]}, r"slot must be below 1, .*; got 10,000,000 in event 0"),
+    "before the slots": ({"slot": [-1]}, r"slot must be below 1, .*; got -1 in event 0"),
+    "a slot that is no whole number": ({"slot": [0.0]}, r"slot must be an array \(n,\) of whole numbers; got float64"),
+    "too few rows": ({"start": [0, 1]}, r"start must be 3 numbers that rise from 0 to 1, .*; got \[0 1\]"),
+    "events nobody has": ({"start": [0, 0, 0]}, r"start must be 3 numbers"),
+    "more events than there are": ({"start": [0, 0, 2]}, r"start must be 3 numbers"),
+    "a start that falls": ({"start": [0, 2, 1]}, r"start must be 3 numbers"),
+    "events of two lengths": ({"mass": [1.0, 1.0]}, r".* one number for each event; got 1, 1 and 2"),
+    "a blend that is not announced": ({"blend": [0.5]}, r"blend must be 0 or 1, .*; got 0.5"),
+    "a mass below 0": ({"mass": [-1.0]}, r"mass must be finite and at least 0; got -1.0"),
+    "a mass without end": ({"mass": [np.inf]}, r"mass must be finite and at least 0; got inf"),
+    "a mass that is no number": ({"mass": [np.nan]}, r"mass must be finite and at least 0; got nan"),
+}
+
+
+@dataclass(frozen=True)
+class Wrong(EveryOther):
+    """The same with a mistake in the plan of two rows."""
+
+    mistake: str = "beyond the slots"
+
+    def plan(self, state, U, y, weight, draws):
+        changes = WRONG_PLANS[self.mistake][0]
+        return super().plan(state, U, y, weight, draws)._replace(**{k: np.array(v) for k, v in changes.items()})
+
+
+@pytest.mark.parametrize("mistake", WRONG_PLANS)
+def test_a_plan_that_cannot_be_carried_out_is_refused(mistake):
+    """Compiled loops check no index: slot 10^7 would be a segmentation fault."""
+    X, y = make_stream("random", 2, 3)
+    one = Learner(features=Identity(), memory=Wrong(mistake=mistake), seed=0)
+    message = r"^the plan of Wrong\(mistake=.*\) cannot be carried out: " + WRONG_PLANS[mistake][1]
+    for model, rows in ((one, X), (one, csr_array(X)), (Grid([one], block_rows=2), X)):
+        with pytest.raises(ValueError, match=message):
+            Stream(model).partial_fit(rows, y)
+
+
+@dataclass(frozen=True)
+class Blending(EveryOther):
+    """Points that are means, with a share that may be too large."""
+
+    share: float = 0.5
+    blends = True
+
+    def plan(self, state, U, y, weight, draws):
+        plan = super().plan(state, U, y, weight, draws)
+        return plan._replace(blend=self.share * plan.blend)
+
+
+def test_blends_of_a_plan_are_shares():
+    X, y = make_stream("random", 2, 3)
+    Stream(Learner(features=Identity(), memory=Blending(), seed=0)).partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"blend must be between 0 and 1; got 1.5 in event 0"):
+        Stream(Learner(features=Identity(), memory=Blending(share=1.5), seed=0)).partial_fit(X, y)
+    with pytest.raises(ValueError, match=r"plan must return a Plan; got None"):
+        checked_plan(None, Blending(), 2, 1)
+
+
+def test_only_the_memories_of_the_package_are_not_checked():
+    kinds = {kind for kind in vars(memory).values() if isinstance(kind, type) and issubclass(kind, Memory)}
+    assert {kind for kind in kinds if not isabstract(kind)} == memory.BUILT_IN
 
 
 @dataclass

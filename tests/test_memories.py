@@ -14,6 +14,8 @@ from pairloom.steps import Ball, Constant, Sqrt
 from tests.conftest import STREAMS, make_stream
 from tests.covering import every_pair
 
+pytestmark = pytest.mark.usefixtures("check_every_plan")
+
 MEMORIES = {
     "reservoir": Reservoir(7),
     "reservoir of one": Reservoir(1),

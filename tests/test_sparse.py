@@ -34,6 +34,8 @@ from tests import test_agreement as dense
 from tests.conftest import make_stream
 from tests.covering import covering_array, every_pair, random_config
 
+pytestmark = pytest.mark.usefixtures("check_every_plan")
+
 FEATURES = {
     "linear": Identity(),
     "standard": Identity(scale="standard"),

@@ -1,4 +1,4 @@
-"""How a model is computed: what an engine is, and which one learns which rows."""
+"""How a model is computed: what an engine is, which one learns which rows, and what these do to the memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -6,10 +6,11 @@ from typing import Any, Literal, Protocol
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice
+from pairloom.base.csr import Rows
 from pairloom.base.typing import Array
 from pairloom.features import FeatureMap
 from pairloom.losses import Loss
-from pairloom.memory import Memory
+from pairloom.memory import BUILT_IN, Memory, Plan, checked_plan
 from pairloom.pairs import Pairs
 from pairloom.steps import Average, Penalty, Schedule
 
@@ -76,6 +77,24 @@ def run_engine(model: Engined, state: Any, batch: Batch) -> Array:
         if engine.takes(model, state, batch):
             return engine.run(model, state, batch)
     raise ValueError(f"{model.engine!r} does not take these rows")
+
+
+def plan_batch(memory: Memory, state: Any, batch: Batch, U: Any, center: Array | None = None) -> Plan:
+    """What rows do to the memory, which moves on but for the points of its slots; ``U``: the rows as it clusters them.
+
+    ``center``: by which dense rows differ from CSR ``U``. The loops check no index, so the plans of memories from
+    outside the package are checked here.
+    """
+    draws = state.rng.random((len(batch), memory.draws))
+    if isinstance(U, Rows):
+        assert center is not None
+        plan = memory.plan_csr(state.memory, U, batch.y, batch.weight, draws, center)
+    else:
+        plan = memory.plan(state.memory, U, batch.y, batch.weight, draws)
+    if type(memory) not in BUILT_IN:
+        plan = checked_plan(plan, memory, len(batch), len(state.memory.slots.mass))
+    state.memory.slots.keep_rows(plan, batch.X)
+    return plan
 
 
 def check_engine(model: Engined) -> None:

@@ -30,6 +30,7 @@ from pairloom.base.csr import is_sparse
 from pairloom.base.tree import DERIVED, OPTIONAL, Rounded, node
 from pairloom.base.typing import Array
 from pairloom.engines.atoms import Atoms, Partners, make_block, partner_tables, unblend, write_slots
+from pairloom.engines.base import plan_batch
 from pairloom.engines.blocked_runs import OTHER, learn_models
 from pairloom.engines.blocked_steps import Models
 from pairloom.engines.lanes import SideBySide, Tile
@@ -60,9 +61,9 @@ class GridState(State):
 
 def learn_block(grid: SideBySide, state: GridState, batch: Batch) -> Array:
     """Learn the rows of a block; return each row's scores by the models before they learned the row."""
-    memory, slots = grid.memory, state.memory.slots
+    slots = state.memory.slots
     Z, U = map_rows(grid, state, batch)
-    plan = memory.plan(state.memory, U, batch.y, batch.weight, state.rng.random((len(batch), memory.draws)))
+    plan = plan_batch(grid.memory, state, batch, U)
     block = make_block(slots, state.gram, Z, batch, plan)
     partners = partner_tables(grid, slots, block)
     scores = np.empty((len(batch), len(grid.lanes)))

@@ -23,7 +23,7 @@ from pairloom.engines.arguments import (
     objective_of,
     steps_of,
 )
-from pairloom.engines.base import Parts
+from pairloom.engines.base import Parts, plan_batch
 from pairloom.engines.coordinates import Adaptive, adaptive_steps, differences, step_coordinates
 from pairloom.engines.pair_kernels import combine, find_partners, losses_of, write_slot
 from pairloom.engines.reference import FAR, HEAVY, LONGEST, PARTS, STABLE
@@ -61,9 +61,7 @@ def run_block(learner: Parts, state: State, batch: Batch) -> Array:
     memory = learner.memory
     Z = learner.features.apply(state.phi, batch.X)
     U = Z if memory.space == "features" else learner.features.inputs(state.phi, batch.X)
-    plan = memory.plan(state.memory, U, batch.y, batch.weight, state.rng.random((len(batch), memory.draws)))
-    state.memory.slots.keep_rows(plan, batch.X)
-    return learn_block(learner, state, Z, batch, plan)
+    return learn_block(learner, state, Z, batch, plan_batch(memory, state, batch, U))
 
 
 def learn_block(learner: Parts, state: State, Z: Array, batch: Batch, plan: Plan) -> Array:

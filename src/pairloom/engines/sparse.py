@@ -22,7 +22,7 @@ from pairloom.base.csr import Rows, csr, is_sparse
 from pairloom.base.typing import Array
 from pairloom.engines import fused
 from pairloom.engines.arguments import buffer_of, examples_of, objective_of, steps_of
-from pairloom.engines.base import Parts
+from pairloom.engines.base import Parts, plan_batch
 from pairloom.engines.coordinates import adaptive_steps
 from pairloom.engines.sparse_kernels import MU, NU, SIGMA, SQUARE, A, B
 from pairloom.engines.sparse_loops import learn_rows
@@ -102,16 +102,9 @@ def inputs_of(learner: Parts, state: State, batch: Batch) -> Any:
 
 def planned(learner: Parts, state: State, batch: Batch, Z: Any) -> Plan:
     """What rows do to the memory; ``Z``: their features, if it asks for them."""
-    memory, features = learner.memory, learner.features
-    U = inputs_of(learner, state, batch) if memory.space == "input" and features.sparse else Z
-    draws = state.rng.random((len(batch), memory.draws))
-    if isinstance(U, Rows):
-        center = np.zeros(0) if U is Z and features.sparse else center_of(state)
-        plan = memory.plan_csr(state.memory, U, batch.y, batch.weight, draws, center)
-    else:
-        plan = memory.plan(state.memory, U, batch.y, batch.weight, draws)
-    state.memory.slots.keep_rows(plan, batch.X)
-    return plan
+    features = learner.features
+    U = inputs_of(learner, state, batch) if learner.memory.space == "input" and features.sparse else Z
+    return plan_batch(learner.memory, state, batch, U, np.zeros(0) if U is Z and features.sparse else center_of(state))
 
 
 def learn_block(learner: Parts, state: State, Z: Rows, batch: Batch, plan: Plan, scores: Array) -> None:
