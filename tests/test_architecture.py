@@ -87,6 +87,15 @@ def test_functions_take_at_most_twelve_arguments():
     assert many == MANY_ARGUMENTS
 
 
+def test_one_place_chooses_engines():
+    """``takes`` is asked, and a part of an engine is run, in engines/ only."""
+    for name, made in functions():
+        if not name.startswith("engines/"):
+            calls = [node.func for node in ast.walk(made) if isinstance(node, ast.Call)]
+            called = {getattr(call, "attr", getattr(call, "id", "")) for call in calls}
+            assert not called & {"takes", "learn_block", "learn_cells"}, name
+
+
 def test_the_root_has_few_modules():
     assert len(list(PACKAGE.glob("*.py"))) <= 8
 

@@ -48,7 +48,7 @@ class Engine(Protocol):
     @property
     def any_part(self) -> bool: ...
 
-    def takes(self, parts: Any, state: Any, batch: Batch) -> bool:
+    def takes(self, parts: Any, state: Any, batch: Any) -> bool:
         """Whether these rows, after those that the state has learned, are for this engine."""
 
     def run(self, parts: Any, state: Any, batch: Batch) -> Array:
@@ -77,6 +77,11 @@ def run_engine(model: Engined, state: Any, batch: Batch) -> Array:
         if engine.takes(model, state, batch):
             return engine.run(model, state, batch)
     raise ValueError(f"{model.engine!r} does not take these rows")
+
+
+def always_runs(model: Engined, engine: Engine) -> bool:
+    """Whether this engine learns all rows of a model: it is asked first, and the parts alone decide."""
+    return candidates(model)[0] is engine and engine.takes(model, None, None)
 
 
 def plan_batch(memory: Memory, state: Any, batch: Batch, U: Any, center: Array | None = None) -> Plan:

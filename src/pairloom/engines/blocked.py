@@ -37,6 +37,8 @@ from pairloom.engines.lanes import SideBySide, Tile
 from pairloom.engines.state import State
 from pairloom.losses import with_loss
 
+double, any_part = False, False
+
 LARGEST = 1e15
 """Weights and scores beyond this are on their way out of the range of float32."""
 
@@ -59,7 +61,12 @@ class GridState(State):
     faded: Array | None = field(default=None, metadata=OPTIONAL)
 
 
-def learn_block(grid: SideBySide, state: GridState, batch: Batch) -> Array:
+def takes(grid: SideBySide, state: GridState, batch: Batch) -> bool:
+    """All rows."""
+    return True
+
+
+def run(grid: SideBySide, state: GridState, batch: Batch) -> Array:
     """Learn the rows of a block; return each row's scores by the models before they learned the row."""
     slots = state.memory.slots
     Z, U = map_rows(grid, state, batch)

@@ -8,7 +8,9 @@ once is used for all.
 Cost: about 3 (P + 1) m look-ups per example. Nothing here is O(D).
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -61,14 +63,46 @@ def takes(learner: Parts, state: State | None = None, batch: Batch | None = None
 def run(learner: Parts, state: State, batch: Batch) -> Array:
     """Learn the rows in order; return each row's scores by the models before they learned the row."""
     assert state.squares is not None
-    targets = len(state.w)
-    shape = (targets, -1, 1)
-    etas, tally = np.array([learner.step.eta]), state.tally[:, None]
-    result = np.empty((len(batch), targets))
+    shape = (len(state.w), -1, 1)
+    models = np.array([learner.step.eta]), state.w.reshape(shape), state.squares.reshape(shape), state.tally[:, None]
+    return learn(learner, state, batch, *models)[:, :, 0]
+
+
+class Path(Protocol):
+    """What is asked of many models with steps of different lengths."""
+
+    @property
+    def learner(self) -> Parts: ...
+    @property
+    def etas(self) -> Sequence[float]: ...
+
+
+@dataclass(frozen=True)
+class OfPath:
+    """The same for the models of a ``Path``; a row's scores have all targets of a model side by side."""
+
+    double: ClassVar[bool] = False
+    any_part: ClassVar[bool] = False
+
+    def takes(self, path: Path, state: State | None = None, batch: Batch | None = None) -> bool:
+        return takes(path.learner)
+
+    def run(self, path: Path, state: State, batch: Batch) -> Array:
+        assert state.squares is not None
+        return flat(learn(path.learner, state, batch, np.array(path.etas), state.w, state.squares, state.tally))
+
+
+def flat(scores: Array) -> Array:
+    """Scores (rows, targets, models) with all targets of a model side by side."""
+    return scores.transpose(0, 2, 1).reshape(len(scores), -1)
+
+
+def learn(learner: Parts, state: State, batch: Batch, etas: Array, w: Array, squares: Array, tally: Array) -> Array:
+    """Learn rows block by block; scores (rows, targets, models)."""
+    result = np.empty((len(batch), len(w), len(etas)))
     for start in range(0, len(batch), ROWS):
-        part = batch[start : start + ROWS]
-        scores = learn_block(learner, state, part, etas, state.w.reshape(shape), state.squares.reshape(shape), tally)
-        result[start : start + ROWS] = scores[:, :, 0]
+        part = slice(start, start + ROWS)
+        result[part] = learn_block(learner, state, batch[part], etas, w, squares, tally)
     return result
 
 

@@ -1,6 +1,6 @@
 """Many models, one pass: on a stream there is no cross-validation, so candidates learn side by side."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,7 +12,9 @@ from pairloom.base.checks import check_count
 from pairloom.base.threads import on_one_thread
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
-from pairloom.engines.blocked import GridState, learn_block
+from pairloom.engines import blocked
+from pairloom.engines.base import Engine, EngineName, run_engine
+from pairloom.engines.blocked import GridState
 from pairloom.engines.lanes import Lanes, arrange
 from pairloom.engines.state import WORST, State
 from pairloom.features import FeatureMap
@@ -66,6 +68,8 @@ class Grid(Model):
     (Constant(eta=0.1), True)
     """
 
+    engine: ClassVar[EngineName] = "auto"
+    engines: ClassVar[Mapping[str, Sequence[Engine]]] = {"fused": (blocked,)}
     large_products: ClassVar[bool] = True
 
     learners: tuple[Learner, ...]
@@ -217,7 +221,7 @@ class Grid(Model):
         state.faded, scores, at = None, [], 0
         for end, keep in [*faded, (len(rows), 1.0)]:
             if end > at:
-                scores.append(learn_block(self, state, rows[at : int(end)]))
+                scores.append(run_engine(self, state, rows[at : int(end)]))
             if keep < 1:
                 self._fade(state, keep)
             at = int(end)

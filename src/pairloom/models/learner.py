@@ -10,7 +10,7 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.csr import is_sparse
 from pairloom.base.typing import Array
 from pairloom.engines import cells, fused, reference, sparse
-from pairloom.engines.base import Engine, candidates
+from pairloom.engines.base import Engine, always_runs
 from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.features.base import Change
@@ -108,7 +108,7 @@ class Learner(Mapped):
     @property
     def by_cells(self) -> bool:
         """Whether points are kept as lists of cells: see :mod:`pairloom.engines.cells`."""
-        return cells in candidates(self) and cells.takes(self)
+        return always_runs(self, cells)
 
     @property
     def pair_loss(self) -> Loss:

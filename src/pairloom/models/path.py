@@ -1,6 +1,6 @@
 """One learner with steps of several lengths: what is looked up for one is used for all."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
 from pairloom.engines import cells
+from pairloom.engines.base import Engine, EngineName, run_engine
 from pairloom.engines.state import State
 from pairloom.models.base import SCORE_ROWS, Dtype, Model, Trouble, scored, taught
 from pairloom.models.learner import Learner, catch_up
@@ -44,6 +45,8 @@ class StepPath(Model):
     ((2,), True)
     """
 
+    engine: ClassVar[EngineName] = "auto"
+    engines: ClassVar[Mapping[str, Sequence[Engine]]] = {"fused": (cells.OfPath(),)}
     large_products: ClassVar[bool] = False
 
     learner: Learner
@@ -103,7 +106,7 @@ class StepPath(Model):
     def run(self, state: State, batch: Batch) -> Scored:
         catch_up(self.learner, state)
         rest = taught(self.features, state, batch)
-        made = scored(state, batch, self._learn(state, rest) if len(rest) else np.zeros((0, self.n_vectors)))
+        made = scored(state, batch, run_engine(self, state, rest) if len(rest) else np.zeros((0, self.n_vectors)))
         if self.features.grows:
             middle = made.scores.reshape(len(batch), len(self), -1)[:, len(self) // 2]
             self.features.remember(state.phi, batch, middle)
@@ -114,23 +117,11 @@ class StepPath(Model):
         """The learner's."""
         return self.learner.features
 
-    def _learn(self, state: State, batch: Batch) -> Array:
-        assert state.squares is not None
-        etas, result = np.array(self.etas), []
-        for start in range(0, len(batch), cells.ROWS):
-            part = batch[start : start + cells.ROWS]
-            result.append(cells.learn_block(self.learner, state, part, etas, state.w, state.squares, state.tally))
-        return self._flat(np.concatenate(result))
-
     def score(self, state: State, X: Any) -> Array:
         """<w, phi(x)> of each row by each model."""
         cuts = range(0, X.shape[0], SCORE_ROWS)
         parts = [cells.score(self.features.cells(state.phi, X[at : at + SCORE_ROWS]), state.w) for at in cuts]
-        return self._flat(np.concatenate(parts)) if parts else np.zeros((0, self.n_vectors))
-
-    def _flat(self, scores: Array) -> Array:
-        """Scores (rows, targets, models) with all targets of a model side by side."""
-        return scores.transpose(0, 2, 1).reshape(len(scores), self.n_vectors)
+        return cells.flat(np.concatenate(parts)) if parts else np.zeros((0, self.n_vectors))
 
     def shaped(self, scores: Array) -> Array:
         """(rows, models), or (rows, models, classes) for more than two classes."""
