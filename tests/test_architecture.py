@@ -12,8 +12,15 @@ from scipy.sparse import csr_array
 
 import pairloom
 from pairloom import AUCClassifier
+from pairloom.features import FeatureMap, Kernel
+from pairloom.losses import Loss
+from pairloom.memory import Memory
 from pairloom.models.base import Model
-from pairloom.race import Portfolio
+from pairloom.models.many import Many
+from pairloom.models.rule import Rule
+from pairloom.pairs import Pairs
+from pairloom.race import Head, Portfolio
+from pairloom.steps import Penalty, Schedule
 from pairloom.stream import Stream
 from pairloom.systems import FPOGD, SPAM
 from tests.conftest import make_stream
@@ -122,6 +129,46 @@ def test_models_are_frozen_and_override_nothing_concrete():
                 abstract = getattr(member, "__isabstractmethod__", False)
                 if concrete and not abstract:
                     assert name not in vars(kind), f"{kind.__name__}.{name} overrides {base.__name__}.{name}"
+
+
+def kinds_of_parts():
+    """The classes of parts and models, by name: what a layer above must ask, not tell apart."""
+    bases = [FeatureMap, Kernel, Head, Loss, Many, Memory, Model, Pairs, Penalty, Rule, Schedule]
+    found, todo = {base.__name__ for base in bases}, bases
+    while todo:
+        below = todo.pop().__subclasses__()
+        found |= {kind.__name__ for kind in below if kind.__module__.startswith("pairloom.")}
+        todo.extend(below)
+    return found
+
+
+def class_tests(source, kinds):
+    """The lines in which a value is tested for one of these classes, compared by its type, or probed for a name."""
+    found = []
+    for at in ast.walk(ast.parse(source)):
+        called = isinstance(at, ast.Call) and isinstance(at.func, ast.Name)
+        tests = called and at.func.id in {"isinstance", "issubclass"}
+        tests |= isinstance(at, ast.Compare) and "type(" in ast.unparse(at)
+        tests |= isinstance(at, ast.MatchClass)
+        names = {name for one in ast.walk(at) for name in (getattr(one, "id", None), getattr(one, "attr", None))}
+        probes = called and (at.func.id == "hasattr" or (at.func.id == "getattr" and len(at.args) == 3))
+        if (tests and names & kinds) or probes:
+            found.append(f"{at.lineno}: {ast.unparse(at)}")
+    return found
+
+
+def test_a_race_asks_its_parts_and_does_not_test_their_classes():
+    kinds = kinds_of_parts()
+    assert {"Forest", "Landmarks", "ExactPath", "Exact", "Strata", "Gaussian"} <= kinds
+    bad = [
+        "isinstance(m, ExactPath)", "isinstance(f, (int, Forest))", "isinstance(f, features.Forest | None)",
+        "type(m) is Grid", "Grid == type(m)", "issubclass(type(h), Exact)", "match f:\n case Forest():\n  pass",
+        "hasattr(m, 'quick')", "getattr(m, 'quick', None)",
+    ]  # fmt: skip
+    assert all(class_tests(line, kinds) for line in bad)
+    assert not class_tests("isinstance(steps, tuple)\ntype(head).__name__\ngetattr(self, name)", kinds)
+    for path in sorted((PACKAGE / "race").glob("*.py")):
+        assert class_tests(path.read_text(), kinds) == [], path.name
 
 
 def test_a_stream_is_final():

@@ -11,7 +11,6 @@ from pairloom.base.tree import nbytes
 from pairloom.losses import LOSSES
 from pairloom.pairs import NO_QUERY, OppositeClass
 from pairloom.race import Budget, Candidate, Descent, Exact, OneMap, Portfolio, Race, Steps, pinned
-from pairloom.race.portfolio import halved
 from tests.generic import SMALL
 
 
@@ -70,12 +69,12 @@ def test_a_larger_space_only_where_it_is_larger():
 
 
 def test_maps_are_halved_down_to_small_ones():
-    assert halved(Forest(100)) == Forest(50)
-    assert halved(Forest(50)) == Forest(25)
-    assert halved(Forest(49)) is None
-    assert halved(Landmarks(64)) == Landmarks(32)
-    assert halved(Landmarks(63)) is None
-    assert halved(Identity()) is None
+    assert Forest(100).halved() == Forest(50)
+    assert Forest(50).halved() == Forest(25)
+    assert Forest(49).halved() is None
+    assert Landmarks(64).halved() == Landmarks(32)
+    assert Landmarks(63).halved() is None
+    assert Identity().halved() is None
     assert Candidate("", "", Identity(), Exact()).smaller() is None
 
 

@@ -132,11 +132,11 @@ def test_a_larger_space_comes_where_kernels_pay_and_not_where_they_do_not(make, 
         assert [(one.large, one.stage) for one in kernels] == [(128, 1024)]
         assert kernels[0].candidate.features.n_landmarks == 128
         assert kernels[0].stream.learned.phi.landmarks.shape == (1, 128)
-        assert "has 128 landmarks now" in caplog.text
+        assert "has 128 features now" in caplog.text
     else:
         assert [one.large for one in kernels] == [0] * len(kernels)
         assert {one.stage for one in kernels} == {512}
-        assert "landmarks now" not in caplog.text
+        assert "features now" not in caplog.text
 
 
 def test_a_budget_halves_the_larger_space_or_leaves_it_out():

@@ -40,6 +40,12 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False; got {value!r}")
 
 
+def check_part(name: str, value: Any, kind: type) -> None:
+    """Raise unless ``value`` is a part of this kind."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be of the class {kind.__name__}; got {value!r}")
+
+
 def check_count(name: str, value: Any) -> None:
     """Raise unless ``value`` is a whole number of at least 1."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:

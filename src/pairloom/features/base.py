@@ -10,7 +10,11 @@ from pairloom.base.batch import Batch
 from pairloom.base.clock import NEVER
 from pairloom.base.csr import Rows, is_sparse
 from pairloom.base.typing import Array
+from pairloom.features.linear_sum import LinearSum
 from pairloom.features.scaling import Scaler, Scaling, check_scaling
+
+LOOKUP = 300.0
+"""What a node on the way to a cell costs, in flops of a product of matrices: measured."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,14 @@ class FeatureMap(ABC):
     def flops(self, n_features: int) -> float:
         """Floating-point operations per row, about; a sine counts 50, an exponential 20."""
         return 2.0 * n_features * self.n_outputs(n_features)
+
+    def upkeep(self, n_features: int) -> float:
+        """What looking up cells, and growing the map, cost per row besides ``flops``, in flops, about."""
+        return LOOKUP * self.n_cells
+
+    def halved(self) -> "FeatureMap | None":
+        """A map of the same kind and half the size, for a smaller budget; None if it has no size, or is small."""
+        return None
 
     def numbers(self, n_features: int) -> int:
         """Numbers in the arrays of a fixed map, about."""
@@ -151,6 +163,14 @@ class FeatureMap(ABC):
         Z: Any = self.apply(state, X.toarray() if self.keeps_csr and is_sparse(X) else X)
         made: Array = Z.toarray() if self.sparse else Z
         return made
+
+    def linear_sum(self, state: Any, w: Array, slopes: Array) -> LinearSum | None:
+        """The sum over models m of slopes_m <w_m, phi(x)>, by a loop of its own; None if it has none.
+
+        ``w`` (models, classes, D) and ``slopes`` (models, classes). Without it, scores are those of ``apply``, and a
+        race over this map cannot be frozen.
+        """
+        return None
 
     def inputs(self, state: Any, X: Array) -> Array:
         """The scaled inputs, the other space in which examples may be clustered; CSR stays CSR, not centred."""

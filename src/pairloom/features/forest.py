@@ -1,8 +1,8 @@
 """Trees as features: a forest is a random feature map."""
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
-from math import log2, sqrt
+from dataclasses import dataclass, field, replace
+from math import log, log2, sqrt
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,9 +13,10 @@ from pairloom.base.clock import NEVER, next_boost, next_deepening, next_renewal,
 from pairloom.base.csr import Rows, is_sparse, rows_of_cells
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
-from pairloom.features.base import Change, FeatureMap
+from pairloom.features.base import LOOKUP, Change, FeatureMap
 from pairloom.features.deepening import Deepened, deepen
 from pairloom.features.growth import Replanted, Sample, corrections, residuals, votes
+from pairloom.features.leaf_sums import LeafSum
 from pairloom.features.scaling import Scaler, fit_scaler
 from pairloom.features.trees import Nodes, grow_tree, single, targets_of
 
@@ -29,6 +30,9 @@ CHANGED = 0.5
 
 BOOSTED_LEAF = 5
 """The same, in a tree that is grown on what is still wrong."""
+
+TREE, ROW = 3e7, 1e4
+"""What it costs to grow a tree, and for each of its rows and the root of the number of columns besides, in flops."""
 
 
 @node
@@ -186,6 +190,18 @@ class Forest(FeatureMap):
     def flops(self, n_features: int) -> float:
         return 10.0 * self.n_trees * log2(2 * self.max_leaves)
 
+    def upkeep(self, n_features: int) -> float:
+        """The way down the trees, and growing them where that costs most: at row 1,000, or row 2,048 if boosted."""
+        lookups = LOOKUP * log2(2 * self.max_leaves) * self.n_cells
+        if not self.grows:
+            return lookups
+        if self.growth == "boosted":  # a tree of 2,048 rows every 64 rows
+            return lookups + (TREE + 2048 * ROW * sqrt(n_features)) / 64
+        return lookups + self.n_trees * (TREE / 1000 + ROW * sqrt(n_features)) / log(self.pace)
+
+    def halved(self) -> "Forest | None":
+        return replace(self, n_trees=self.n_trees // 2) if self.n_trees >= 50 else None
+
     def numbers(self, n_features: int) -> int:
         kept = max(self.n_rows, self.deep_rows) * n_features if self.grows else 0
         return (4 + len(self.levels)) * self.n_trees * (2 * self.max_leaves - 1) + kept
@@ -330,6 +346,10 @@ class Forest(FeatureMap):
         cells = state.nodes.walk(X, self._levels).reshape(X.shape[0], self.n_cells)
         cells += np.arange(0, self.n_cells * self.max_leaves, self.max_leaves, dtype=np.int32)
         return cells
+
+    def linear_sum(self, state: ForestState, w: Array, slopes: Array) -> LeafSum | None:
+        """For cells that are leaves alone."""
+        return None if self.levels else LeafSum(state.nodes, np.ascontiguousarray(np.moveaxis(w, 0, 2)), slopes)
 
     @property
     def _levels(self) -> Array:

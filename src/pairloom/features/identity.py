@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairloom.base.tree import node
+from pairloom.base.compiled import compiled
+from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
+from pairloom.features.linear_sum import Member, Share, combined
 from pairloom.features.scaling import Scaler, fit_scaler
 
 
@@ -15,6 +17,34 @@ class IdentityState:
     """Arrays of a fixed identity map."""
 
     scaler: Scaler
+
+
+@node
+class FrozenLinear(Member):
+    """A weight ``w`` (d, classes) for each scaled column."""
+
+    shift: Rounded
+    reach: Rounded
+    scale: Rounded
+    w: Array
+
+    def add(self, X: Array, out: Array) -> None:
+        sum_columns(X, self.shift, self.reach, self.scale, self.w, out)
+
+
+@dataclass(frozen=True)
+class ColumnSum:
+    """Linear models of the scaled columns; ``w`` (d, classes)."""
+
+    scaler: Scaler
+    w: Array
+
+    def add(self, X: Array, out: Array) -> None:
+        sum_columns(X, self.scaler.shift, self.scaler.reach, self.scaler.scale, self.w, out)
+
+    def frozen(self, share: Share) -> FrozenLinear:
+        shift, reach, scale = self.scaler.shift, self.scaler.reach, self.scaler.scale
+        return FrozenLinear(*share, shift.copy(), reach.copy(), scale.copy(), self.w.copy())
 
 
 @dataclass(frozen=True)
@@ -48,3 +78,19 @@ class Identity(FeatureMap):
     def apply(self, state: IdentityState, X: Array) -> Array:
         scaled: Array = state.scaler.apply(X)
         return scaled
+
+    def linear_sum(self, state: IdentityState, w: Array, slopes: Array) -> ColumnSum:
+        return ColumnSum(state.scaler, combined(w, slopes))
+
+
+@compiled
+def sum_columns(X: Array, shift: Array, reach: Array, scale: Array, w: Array, out: Array) -> None:
+    """Add to ``out`` (rows, targets) the products of scaled rows with w (d, targets)."""
+    for i in range(X.shape[0]):
+        for c in range(X.shape[1]):
+            x = X[i, c]
+            if reach.shape[0]:
+                x = min(max(x, shift[c] - reach[c]), shift[c] + reach[c])
+            z = (x - shift[c]) / scale[c]
+            for k in range(w.shape[1]):
+                out[i, k] += z * w[c, k]

@@ -1,13 +1,16 @@
 """The kernel's own values at landmarks, made independent one after the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from pairloom.base.compiled import compiled, exp_minus
+from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
-from pairloom.features.nystroem import FLOOR, Nystroem
+from pairloom.features.kernels import Gaussian
+from pairloom.features.linear_sum import Member, Share, combined
+from pairloom.features.nystroem import FLOOR, Nystroem, NystroemState
 
 
 @compiled
@@ -37,6 +40,43 @@ def sum_gaussians(
             for j in range(m):
                 total += beta[j, k] * r2[j]
             out[i, k] += total
+
+
+@node
+class FrozenKernel(Member):
+    """A weight ``beta`` (m, classes) for each landmark; the other arrays are those of a NystroemState."""
+
+    shift: Rounded
+    reach: Rounded
+    widths: Rounded
+    center: Rounded
+    landmarks: Rounded
+    squares: Rounded
+    beta: Array
+
+    def add(self, X: Array, out: Array) -> None:
+        sum_gaussians(
+            X, self.shift, self.reach, self.widths, self.center, self.landmarks, self.squares, self.beta, out
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class GaussianSum:
+    """Models of Gaussian kernels at landmarks: ``beta`` (m, classes), the weight of each."""
+
+    phi: NystroemState
+    beta: Array
+
+    def add(self, X: Array, out: Array) -> None:
+        sum_gaussians(X, *self._arrays(), self.beta, out)
+
+    def frozen(self, share: Share) -> FrozenKernel:
+        shift, reach, widths, center, landmarks, squares = (array.copy() for array in self._arrays())
+        return FrozenKernel(*share, shift, reach, widths, center, landmarks, squares, self.beta.copy())
+
+    def _arrays(self) -> tuple[Array, Array, Array, Array, Array, Array]:
+        phi = self.phi
+        return phi.scaler.shift, phi.scaler.reach, phi.widths, phi.center, phi.landmarks, phi.squares[0]
 
 
 @dataclass(frozen=True)
@@ -75,3 +115,12 @@ class Landmarks(Nystroem):
         mixing = np.zeros((len(K), size))
         mixing[:, : len(K)] = solve_triangular(C, np.eye(len(K)), lower=True).T
         return mixing
+
+    def halved(self) -> "Landmarks | None":
+        return replace(self, n_landmarks=self.n_landmarks // 2) if self.n_landmarks >= 64 else None
+
+    def linear_sum(self, state: NystroemState, w: Array, slopes: Array) -> GaussianSum | None:
+        """For the Gaussian kernel."""
+        if not isinstance(self.kernel, Gaussian):
+            return None
+        return GaussianSum(state, state.mixing.astype(float) @ combined(w, slopes))

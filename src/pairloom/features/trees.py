@@ -206,66 +206,6 @@ def go_down(x: Array, columns: Array, values: Array, yes: Array, start: int, cou
 
 
 @compiled
-def sum_leaves(
-    X: Array, columns: Array, values: Array, yes: Array, cells: Array, w: Array, slopes: Array, out: Array
-) -> None:  # fmt: skip
-    """Add to ``out`` (rows, targets), for each tree, slopes' w of the row's leaf; ``w`` (targets, D, models).
-
-    Many rows go tree by tree, so that a tree stays in the cache; few row by row, through several trees side by side.
-    A row's sum has the order of the trees either way.
-    """
-    size = w.shape[1] // columns.shape[0]
-    if X.shape[0] >= MANY_ROWS:
-        leaves = np.empty((X.shape[0], 1, 1), np.int32)
-        for t in range(columns.shape[0]):
-            walk_leaves(X, columns[t : t + 1], values[t : t + 1], yes[t : t + 1], cells[t : t + 1], leaves)
-            for i in range(X.shape[0]):
-                add_leaf(w, t * size + leaves[i, 0, 0], slopes, out[i])
-        return
-    at = np.empty(TOGETHER, np.int32)
-    for i in range(X.shape[0]):
-        for start in range(0, columns.shape[0], TOGETHER):
-            count = min(TOGETHER, columns.shape[0] - start)
-            go_down(X[i], columns, values, yes, start, count, at)
-            for q in range(count):
-                add_leaf(w, (start + q) * size + cells[start + q, 0, at[q]], slopes, out[i])
-
-
-@compiled
-def sum_leaves_with_gaps(
-    X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array, w: Array, slopes: Array,
-    out: Array,
-) -> None:  # fmt: skip
-    """``sum_leaves`` of rows whose values may be missing, with the same bits where they are not."""
-    size = w.shape[1] // columns.shape[0]
-    for t in range(columns.shape[0]):
-        for i in range(X.shape[0]):
-            at = leaf_of(X[i], columns[t], values[t], yes[t], missing_yes[t])
-            add_leaf(w, t * size + cells[t, 0, at], slopes, out[i])
-
-
-@compiled
-def leaf_of(x: Array, columns: Array, values: Array, yes: Array, missing_yes: Array) -> int:
-    """The leaf of a row in one tree."""
-    at = 0
-    while yes[at] != at:
-        value = x[columns[at]]
-        goes = missing_yes[at] if np.isnan(value) else value <= values[at]
-        at = yes[at] if goes else yes[at] + 1
-    return at
-
-
-@compiled
-def add_leaf(w: Array, cell: int, slopes: Array, out: Array) -> None:
-    """Add to ``out`` (targets) slopes' w of a cell."""
-    for k in range(w.shape[0]):
-        total = 0.0
-        for r in range(w.shape[2]):
-            total += slopes[r, k] * w[k, cell, r]
-        out[k] += total
-
-
-@compiled
 def descend(
     x: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array,
     levels: Array, out: Array,

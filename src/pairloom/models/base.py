@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from math import floor, log10
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, final
+from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 
@@ -116,18 +116,6 @@ class Model(ABC):
     @abstractmethod
     def forget(self, state: Any, keep: float) -> None:
         """Let all rows so far count ``keep`` times as much, 0 < keep < 1: the model becomes as one that saw fewer."""
-
-
-class Many(Protocol):
-    """Many models that learn as one."""
-
-    def __len__(self) -> int: ...
-
-    def pick(self, index: int) -> Model:
-        """One of them."""
-
-    def only(self, index: int, state: Any) -> tuple[Any, Array]:
-        """What one of them has learned, and the columns of its scores."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from pairloom.base.typing import Array
 from pairloom.engines.base import Engine, candidates
 from pairloom.engines.state import State
 from pairloom.features.growing import refuse_growing
+from pairloom.features.linear_sum import LinearSum
 from pairloom.models.base import Mapped, Trouble, linear_scores
 from pairloom.pairs import OppositeClass
 
@@ -79,8 +80,8 @@ class ClassMoments:
     """Of each class: weight ``counts`` (C,), ``means`` (C, D), ``scatter`` (C, D, D) around them; and the open block.
 
     The first ``filled`` of ``rows`` (ROWS, D), with ``labels`` and ``weights``, are not in the moments yet.
-    ``solved``: a row number and the minimiser after it, once it was asked for. ``dual``: for a sum of models, what they
-    are multiplied by, and a weight for each landmark.
+    ``solved``: a row number and the minimiser after it, once it was asked for. ``summed``: slopes, and the sum of
+    models that was last made with them.
     """
 
     counts: Array
@@ -91,7 +92,7 @@ class ClassMoments:
     weights: Array
     filled: Array
     solved: tuple[int, Array] | None = field(default=None, repr=False, metadata=DERIVED)
-    dual: tuple[Array, Array] | None = field(default=None, repr=False, metadata=DERIVED)
+    summed: tuple[Array, LinearSum] | None = field(default=None, repr=False, metadata=DERIVED)
 
     @property
     def room(self) -> int:

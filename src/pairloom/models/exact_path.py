@@ -12,8 +12,10 @@ from pairloom.base.clock import is_solution, next_solution
 from pairloom.base.typing import Array
 from pairloom.engines.base import Engine
 from pairloom.engines.state import State
+from pairloom.features.linear_sum import LinearSum
 from pairloom.models.base import Mapped, Trouble, linear_scores
 from pairloom.models.exact import ExactLearner, solved, start_moments
+from pairloom.models.many import Many
 from pairloom.pairs import OppositeClass
 
 MANY, TURN = 256, 32
@@ -24,7 +26,7 @@ LARGE_APART = 512
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactPath(Mapped):
+class ExactPath(Mapped, Many):
     """An :class:`ExactLearner` for each penalty ``alphas``, in units of trace(G) / t.
 
     Weights and scores have the targets of the first penalty first. For the test-then-train scores it is solved for a
@@ -79,7 +81,7 @@ class ExactPath(Mapped):
         """What one of the models has learned, and the columns of its scores."""
         size = len(self.pairs.targets)
         rows = index * size + np.arange(size)
-        moments = replace(state.memory, solved=None)
+        moments = replace(state.memory, solved=None, summed=None)
         return replace(state, memory=moments, w=state.w[rows], w_bar=state.w_bar[rows]), rows
 
     def init(self, n_features: int, first: Batch | None) -> State:
@@ -95,7 +97,7 @@ class ExactPath(Mapped):
         if due:
             made = self._solve(state, [self.alphas[k] for k in due])
             state.w.reshape(len(self), size, -1)[due] = made
-            state.memory.dual = None
+            state.memory.summed = None
         return scored
 
     def _turns(self, state: State) -> list[int]:
@@ -135,6 +137,15 @@ class ExactPath(Mapped):
     def quick(self, state: State, X: Any) -> Array:
         """``score`` with the minimisers as they were last solved for on the stream's clock."""
         return linear_scores(self.features, state, state.w, X)
+
+    def linear_sum(self, state: State, slopes: Array) -> LinearSum | None:
+        """Of the minimisers as in ``quick``: made once for the same minimisers and slopes."""
+        known: tuple[Array, LinearSum] | None = state.memory.summed
+        if known is not None and np.array_equal(known[0], slopes):
+            return known[1]
+        total = self.features.linear_sum(state.phi, state.w.reshape(*slopes.shape, -1), slopes)
+        state.memory.summed = None if total is None else (slopes.copy(), total)
+        return total
 
     def check_room(self, state: State | None, n: int) -> None:
         """There is room for every row."""

@@ -19,9 +19,11 @@ from pairloom.engines.lanes import Lanes, arrange
 from pairloom.engines.state import WORST, State
 from pairloom.features import FeatureMap
 from pairloom.features.growing import refuse_growing
+from pairloom.features.linear_sum import Member, Share
 from pairloom.memory import Memory
 from pairloom.models.base import Dtype, Model, Trouble, linear_scores
 from pairloom.models.learner import Learner
+from pairloom.models.many import Many
 from pairloom.pairs import Pairs
 
 SHARED = ("features", "pairs", "memory", "dtype", "seed")
@@ -32,7 +34,7 @@ MOST_SLOTS = 4096
 
 
 @dataclass(frozen=True, repr=False)
-class Grid(Model):
+class Grid(Model, Many):
     """Many learners over one feature map and one memory, for the price of a few.
 
     What the memory keeps does not depend on a model, so that mapping, clustering and inner products are done once for
@@ -155,6 +157,12 @@ class Grid(Model):
     def score(self, state: GridState, X: Any) -> Array:
         """Scores of each row by each model."""
         return linear_scores(self.features, state, self.coef(state), X)
+
+    def freeze(self, state: GridState, slopes: Array, share: Share) -> Member | None:
+        """The sum over all weights; rows are scored model by model, as when they are learned."""
+        w = self.coef(state).reshape(*slopes.shape, -1)
+        total = self.features.linear_sum(state.phi, w, slopes)
+        return None if total is None else total.frozen(share)
 
     def shaped(self, scores: Array) -> Array:
         """(rows, models), or (rows, models, classes) for more than two classes."""

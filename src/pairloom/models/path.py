@@ -12,13 +12,15 @@ from pairloom.base.typing import Array
 from pairloom.engines import cells
 from pairloom.engines.base import Engine, EngineName, run_engine
 from pairloom.engines.state import State
+from pairloom.features.linear_sum import LinearSum
 from pairloom.models.base import SCORE_ROWS, Dtype, Model, Trouble, scored, taught
 from pairloom.models.learner import Learner, catch_up
+from pairloom.models.many import Many
 from pairloom.pairs import Pairs
 
 
 @dataclass(frozen=True, repr=False)
-class StepPath(Model):
+class StepPath(Model, Many):
     """The models of ``learner`` with steps ``AdaGrad(eta)``, one for each of ``etas``, over one map of cells.
 
     Each is what it would be alone, up to rounding; but a boosted forest grows on the scores of the one in the middle.
@@ -122,6 +124,10 @@ class StepPath(Model):
         cuts = range(0, X.shape[0], SCORE_ROWS)
         parts = [cells.score(self.features.cells(state.phi, X[at : at + SCORE_ROWS]), state.w) for at in cuts]
         return cells.flat(np.concatenate(parts)) if parts else np.zeros((0, self.n_vectors))
+
+    def linear_sum(self, state: State, slopes: Array) -> LinearSum | None:
+        total: LinearSum | None = self.features.linear_sum(state.phi, state.w.transpose(2, 0, 1), slopes)
+        return total
 
     def shaped(self, scores: Array) -> Array:
         """(rows, models), or (rows, models, classes) for more than two classes."""

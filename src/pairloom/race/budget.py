@@ -1,12 +1,11 @@
 """What a race may cost."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 
 from pairloom.base.checks import check_count, check_number
 from pairloom.base.clock import REFITS
-from pairloom.race.heads import Exact
 from pairloom.race.portfolio import Candidate, Portfolio
 
 
@@ -65,20 +64,15 @@ class Budget:
 
         It must have twice as many features as it has now.
         """
-        large: Candidate | None = candidate.enlarged()
         least = 2 * candidate.features.n_outputs(n_features)
-        while large is not None and large.features.n_outputs(n_features) >= least:
-            if self._fits([*others, large], n_features, n_classes, itemsize, share=1):
-                return replace(candidate, features=large.features, large=None)
-            large = large.smaller()
+        for size, large in candidate.grown(n_features).items():
+            if size >= least and self._fits([*others, large], n_features, n_classes, itemsize, share=1):
+                return large
         return None
 
     def _fits(
         self, candidates: Sequence[Candidate], n_features: int, n_classes: int, itemsize: int, share: int = 2
     ) -> bool:
         need = sum(one.nbytes(n_features, n_classes, itemsize) for one in candidates)
-        moments = [
-            8 * n_classes * one.features.n_outputs(n_features) ** 2 for one in candidates if isinstance(one.head, Exact)
-        ]
         cost = sum(one.microseconds(n_features) for one in candidates)
-        return need <= self.bytes // share and max(moments, default=0) <= self.bytes and cost <= self.limit(n_features)
+        return need <= self.bytes // share and cost <= self.limit(n_features)

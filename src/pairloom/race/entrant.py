@@ -21,7 +21,7 @@ class Runner:
 class Entrant:
     """A candidate that learns, by its ``name``; ``stage``: the row at which its rules were fixed, 0 without rules.
 
-    ``large``: landmarks of the space to which it has gone on; 0 if it has not. ``runner`` is what these stand for.
+    ``large``: features of the space to which it has gone on; 0 if it has not. ``runner`` is what these stand for.
     """
 
     name: str
@@ -46,18 +46,12 @@ class Entrant:
         return len(self.model)
 
     @property
-    def size(self) -> int:
-        """Vectors of a model."""
-        return len(self.model.pairs.targets)
-
-    @property
     def recent(self) -> Recent:
         """Test-then-train scores: the columns of the first model, then those of the next."""
         ring: Recent = self.stream.observed[RecentScores.name]
         return ring
 
-    def score(self, X: Any) -> Array:
-        """Scores of valid rows by each model: (rows, models, classes)."""
-        score = getattr(self.model, "quick", self.model.score)
-        scores: Array = score(self.stream.learned, X)
-        return scores.reshape(len(scores), len(self), self.size)
+    def score(self, X: Any, slopes: Array, shifts: Array) -> Array:
+        """Its score of valid rows: the sum over models m of slopes_m (s_m - shifts_m), (rows, classes)."""
+        scores: Array = self.model.mixed_scores(self.stream.learned, X, slopes, shifts)
+        return scores

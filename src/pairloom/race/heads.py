@@ -1,16 +1,17 @@
 """What learns on a feature map in a race: many models that share the map."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from itertools import product
-from math import log, log2, sqrt
 from typing import Any
 
 from pairloom.base.checks import check_choice, check_count, check_number, check_numbers
-from pairloom.features import FeatureMap, Forest
+from pairloom.features import FeatureMap
 from pairloom.losses import LOSSES
 from pairloom.memory import Latest, Strata
 from pairloom.memory.base import Space
 from pairloom.memory.strata import Representative
+from pairloom.models.base import Dtype
 from pairloom.models.exact import ROWS
 from pairloom.models.exact_path import MANY, ExactPath
 from pairloom.models.grid import Grid
@@ -25,15 +26,43 @@ STEP, SWEEP = 130.0, 16.0
 SOLUTION, SMALL_APART, LARGE_APART = 1.5e7, 64, 1024
 """What a solution costs besides 4 D^3, and the least rows between two of them while spaces are small, and later."""
 
-CELL, LEVEL = 2000.0, 300.0
-"""What a cell costs a step of several models, for each of the rows of a pair, and a node on the way down to it."""
+CELL = 2000.0
+"""What a cell costs a step of several models, for each of the rows of a pair."""
 
-TREE, ROW = 3e7, 1e4
-"""What it costs to grow a tree, and for each of its rows and the root of the number of columns besides: measured."""
+
+class Head(ABC):
+    """What learns on a map: a rule that makes models, and knows what they cost."""
+
+    @property
+    @abstractmethod
+    def n_models(self) -> int:
+        """For each class that has models."""
+
+    @property
+    def needs_data(self) -> bool:
+        """Whether its models have rules on data, besides those of the map; a race fixes them anew."""
+        return False
+
+    @abstractmethod
+    def learner(
+        self, features: FeatureMap, pairs: OppositeClass, *, dtype: Dtype, seed: int | None, **rest: Any
+    ) -> Any:
+        """A model that is :class:`~pairloom.models.many.Many`: of each class ``n_models``.
+
+        ``rest``: ``since``, the row before which no score is needed; ``max_bytes`` of its state; and ``engine``.
+        """
+
+    @abstractmethod
+    def flops(self, features: FeatureMap, n_features: int) -> float:
+        """Floating-point operations per row, about, besides those of the map."""
+
+    @abstractmethod
+    def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
+        """Bytes of the models, about, with numbers of ``itemsize`` bytes."""
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Head):
     """All-pairs minimisers of the square loss, one for each penalty ``alphas`` in units of trace(G) / t."""
 
     alphas: tuple[float, ...] = (1.0, 16.0)
@@ -64,7 +93,7 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class Steps:
+class Steps(Head):
     """Gradient steps per coordinate over a map of cells, against the newest rows of the other class, for each eta."""
 
     etas: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3)
@@ -83,16 +112,14 @@ class Steps:
         """For each class that has models."""
         return len(self.etas)
 
-    def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> StepPath:
-        rest = {"dtype": rest["dtype"], "seed": rest["seed"]}
-        one = Learner(
-            features, pairs, LOSSES[self.loss], Latest(size=self.partners), step=AdaGrad(self.etas[0]), **rest
-        )  # fmt: skip
-        return StepPath(one, self.etas)
+    def learner(
+        self, features: FeatureMap, pairs: OppositeClass, *, dtype: Dtype, seed: int | None, **rest: Any
+    ) -> StepPath:
+        loss, memory, step = LOSSES[self.loss], Latest(size=self.partners), AdaGrad(self.etas[0])
+        return StepPath(Learner(features, pairs, loss, memory, step=step, dtype=dtype, seed=seed), self.etas)
 
     def flops(self, features: FeatureMap, n_features: int) -> float:
-        steps = (CELL * (1 + self.partners) + LEVEL * log2(2 * getattr(features, "max_leaves", 1))) * features.n_cells
-        return steps + growing(features, n_features)
+        return CELL * (1 + self.partners) * features.n_cells
 
     def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
         """Weights and sums of squares, and the partners."""
@@ -101,7 +128,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Descent:
+class Descent(Head):
     """Gradient steps against strata of the other class, averaged: ``steps`` (loss, eta) times penalties on one grid."""
 
     representative: Representative = "centroid"
@@ -136,12 +163,19 @@ class Descent:
         """For each class that has models."""
         return len(self.steps) * len(self.penalties)
 
-    def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> Grid:
+    @property
+    def needs_data(self) -> bool:
+        """Yes: strata have a radius."""
+        return True
+
+    def learner(
+        self, features: FeatureMap, pairs: OppositeClass, *, dtype: Dtype, seed: int | None, **rest: Any
+    ) -> Grid:
         """The models, which share a memory of their own."""
         memory = Strata(max_strata=self.max_strata, representative=self.representative, cluster_in=self.cluster_in)
-        rest = {"dtype": rest["dtype"], "seed": rest["seed"]}  # a grid has its own engine, and no moments
+        same: dict[str, Any] = {"average": "poly", "dtype": dtype, "seed": seed}
         learners = [
-            Learner(features, pairs, LOSSES[loss], memory, L2(alpha), step=Constant(eta), average="poly", **rest)
+            Learner(features, pairs, LOSSES[loss], memory, L2(alpha), step=Constant(eta), **same)
             for (loss, eta), alpha in product(self.steps, self.penalties)
         ]
         return Grid(learners, self.block_rows)
@@ -155,18 +189,6 @@ class Descent:
         centers = D if self.cluster_in == "features" else n_features
         weights = 2 * n_targets(n_classes) * self.n_models * D
         return itemsize * (strata * (D + centers) + weights)
-
-
-Head = Exact | Steps | Descent
-
-
-def growing(features: FeatureMap, n_features: int) -> float:
-    """Flops per row for trees that are grown while the stream runs, where they cost most."""
-    if not isinstance(features, Forest) or not features.grows:
-        return 0.0
-    if features.growth == "boosted":  # at row 2,048, every 64 rows
-        return (TREE + 2048 * ROW * sqrt(n_features)) / 64
-    return features.n_trees * (TREE / 1000 + ROW * sqrt(n_features)) / log(features.pace)  # at row 1,000
 
 
 def n_targets(n_classes: int) -> int:

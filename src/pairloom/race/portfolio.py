@@ -3,13 +3,10 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pairloom.base.checks import check_count, check_number
+from pairloom.base.checks import check_count, check_number, check_part
 from pairloom.features import FeatureMap, Forest, Gaussian, Identity, Landmarks
 from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling, check_scaling
-from pairloom.models.exact_path import ExactPath
-from pairloom.models.grid import Grid
-from pairloom.models.path import StepPath
 from pairloom.pairs import OppositeClass
 from pairloom.race.evidence import RAW, WINDOW_ROWS
 from pairloom.race.heads import Descent, Exact, Head, Steps, n_targets
@@ -39,23 +36,29 @@ class Candidate:
     @property
     def refits(self) -> bool:
         """Whether it has rules on data, which are fixed anew as the first rows come in."""
-        return self.features.needs_data or isinstance(self.head, Descent)  # whose strata have a radius
+        return self.features.needs_data or self.head.needs_data
 
     def enlarged(self) -> "Candidate":
         """With the larger map."""
         return self if self.large is None else replace(self, features=self.large)
 
-    def model(self, pairs: OppositeClass, since: int = 0, **rest: Any) -> ExactPath | StepPath | Grid:
-        """The models of this candidate; exact ones are not solved for before row ``since``."""
-        if isinstance(self.head, Exact):
-            rest["since"] = since
-        else:
-            rest.pop("max_bytes", None)
+    def grown(self, n_features: int) -> "dict[int, Candidate]":
+        """What it may go on to, by the number of features: with the larger map, and halves of that."""
+        found: dict[int, Candidate] = {}
+        features = self.large
+        while features is not None:
+            found[features.n_outputs(n_features)] = replace(self, features=features, large=None)
+            features = features.halved()
+        return found
+
+    def model(self, pairs: OppositeClass, **rest: Any) -> Any:
+        """The models of this candidate; ``rest`` as in :meth:`Head.learner`."""
         return self.head.learner(self.features, pairs, **rest)
 
     def microseconds(self, n_features: int) -> float:
         """Nominal time per example."""
-        return OVERHEAD + (self.features.flops(n_features) + self.head.flops(self.features, n_features)) / FLOPS
+        of_map = self.features.flops(n_features) + self.features.upkeep(n_features)
+        return OVERHEAD + (of_map + self.head.flops(self.features, n_features)) / FLOPS
 
     def nbytes(self, n_features: int, n_classes: int, itemsize: int = 4) -> int:
         """Bytes of its arrays, about, in numbers of ``itemsize`` bytes where it is not float64 always."""
@@ -72,17 +75,8 @@ class Candidate:
 
     def smaller(self) -> "Candidate | None":
         """With a map of half the size; None if there is none."""
-        features = halved(self.features)
+        features = self.features.halved()
         return None if features is None else replace(self, features=features)
-
-
-def halved(features: FeatureMap) -> FeatureMap | None:
-    """A map of half the size, if it is of a kind that has one and not small already."""
-    if isinstance(features, Forest) and features.n_trees >= 50:
-        return replace(features, n_trees=features.n_trees // 2)
-    if isinstance(features, Landmarks) and features.n_landmarks >= 64:
-        return replace(features, n_landmarks=features.n_landmarks // 2)
-    return None
 
 
 @dataclass(frozen=True)
@@ -128,8 +122,10 @@ class Portfolio:
     def __post_init__(self) -> None:
         for name in ("n_landmarks", "large_landmarks", "max_exact", "max_grown"):
             check_count(name, getattr(self, name))
-        if not isinstance(self.forests, tuple) or not all(isinstance(one, Forest) for one in self.forests):
+        if not isinstance(self.forests, tuple):
             raise ValueError(f"forests must be a tuple of Forest maps; got {self.forests!r}")
+        for forest in self.forests:
+            check_part("each of forests", forest, Forest)
         pairs = isinstance(self.kernels, tuple) and all(isinstance(k, tuple) and len(k) == 2 for k in self.kernels)
         if not pairs:
             raise ValueError(f"kernels must be pairs (scale, factor), such as (('wide', 1.0),); got {self.kernels!r}")
@@ -138,10 +134,10 @@ class Portfolio:
             check_number("the factor of a kernel", factor, 0, open_low=True)
         check_scaling(self.scale)
         Gaussian(self.gamma)
-        kinds = {"exact": Exact | None, "steps": Steps, "descent": Descent}
-        for name, kind in kinds.items():
-            if not isinstance(getattr(self, name), kind):
-                raise ValueError(f"{name} must be a {name.capitalize()}; got {getattr(self, name)!r}")
+        if self.exact is not None:
+            check_part("exact", self.exact, Exact)
+        check_part("steps", self.steps, Steps)
+        check_part("descent", self.descent, Descent)
 
     @property
     def takes_nan(self) -> bool:

@@ -8,7 +8,6 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
 from pairloom.base.clock import NEVER, REFITS, mixes_at, next_evaluation, next_refit
-from pairloom.base.csr import is_sparse
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
@@ -22,7 +21,6 @@ from pairloom.race.frozen import FrozenState, frozen
 from pairloom.race.mixing import heard, shares, spoken, spread, stacked, tame
 from pairloom.race.portfolio import Candidate, Portfolio
 from pairloom.race.refits import refit
-from pairloom.race.saying import said
 from pairloom.race.state import Mixture, RaceState, Standing, thinned
 from pairloom.race.telling import log
 from pairloom.stream import Kept, Recent, RecentScores, StreamState
@@ -139,11 +137,10 @@ class Race(Model):
             return state.score(X, self.n_vectors)
         total = np.zeros((X.shape[0], self.n_vectors))
         first, mixture = 0, state.mixture
-        gaps = self.takes_nan and not is_sparse(X) and bool(np.isnan(X).any())
         for entrant, weight in zip(self.running(state), mixture.weights, strict=False):
             own = slice(first, first + len(entrant))
             if weight > 0:
-                total += weight * tame(said(entrant, X, mixture.slopes[own], mixture.shifts[own], gaps=gaps))
+                total += weight * tame(entrant.score(X, mixture.slopes[own], mixture.shifts[own]))
             first = own.stop
         return total
 
@@ -179,9 +176,7 @@ class Race(Model):
 
     def frozen(self, state: RaceState | FrozenState) -> FrozenState:
         """Only what predicts."""
-        if isinstance(state, FrozenState):
-            return state
-        return frozen(state, self.running(state), gaps=self.takes_nan)
+        return state if isinstance(state, FrozenState) else frozen(state, self.running(state))
 
     def mixture(self, state: RaceState | FrozenState) -> list[str]:
         """The names of the candidates that make the predictions now, those with most to say first."""
@@ -205,8 +200,7 @@ class Race(Model):
         """What an entrant's name, stage and size stand for; KeyError if there is no such candidate."""
         candidate = {one.name: one for one in self.admitted(n_features)}[entrant.name]
         if entrant.large:
-            large: Any = candidate.enlarged().features
-            candidate = replace(candidate, features=replace(large, n_landmarks=entrant.large), large=None)
+            candidate = candidate.grown(n_features)[entrant.large]
         return Runner(candidate, self.make(candidate, entrant.stage))
 
     @property
@@ -218,7 +212,7 @@ class Race(Model):
         """The models of a candidate whose rules were fixed at row ``stage``."""
         since = 3 * REFITS[stage] // 4 if stage else 0  # before it takes over there is no need to know more
         return candidate.model(
-            self.pairs, since, max_bytes=self.budget.bytes, dtype=self.dtype, seed=self.seed, engine=self.engine
+            self.pairs, since=since, max_bytes=self.budget.bytes, dtype=self.dtype, seed=self.seed, engine=self.engine
         )  # fmt: skip
 
     def entrant(self, candidate: Candidate, stage: int, n_features: int, learned: Any, large: int = 0) -> Entrant:

@@ -83,7 +83,7 @@ def take_over(race: "Race", state: RaceState) -> None:
         state.evidence.restart()  # what a small space was worth says little of the large one
         for one in state.coming:
             if one.large:
-                log.info("row %s: %s has %s landmarks now", f"{state.t:,}", one.name, f"{one.large:,}")
+                log.info("row %s: %s has %s features now", f"{state.t:,}", one.name, f"{one.large:,}")
     state.coming = []
     if not any(row > state.t for row in REFITS):
         state.kept = None

@@ -16,7 +16,8 @@ from pairloom.base.tree import copy, nbytes
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, refuse_masked, rows_of
 from pairloom.metrics.auc import mean_auc
-from pairloom.models.base import Many, Model
+from pairloom.models.base import Model
+from pairloom.models.many import Many
 from pairloom.pairs import query_codes
 from pairloom.stream.forgetting import Forgetting, clock_of
 from pairloom.stream.observers import Observer, Recent, RecentScores
