@@ -103,7 +103,7 @@ def along_the_stream(X: np.ndarray, y: np.ndarray, split: int, size: int | None,
 def all_of(portfolio: Portfolio, d: int) -> list[Candidate]:
     """The candidates, and those with the larger maps to which they may go on."""
     small = portfolio.candidates(d)
-    large = [one.enlarged() for one in small if one.large is not None]
+    large = [replace(one, features=one.large) for one in small if one.large is not None]
     return [*small, *(replace(one, name=f"{one.name}, {one.features.n_outputs(d):,}") for one in large)]
 
 

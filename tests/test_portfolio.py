@@ -64,8 +64,8 @@ def test_trees_are_not_grown_from_very_many_columns_and_these_are_taken_as_they_
 def test_a_larger_space_only_where_it_is_larger():
     assert all(one.large is None for one in replace(SMALL, large_landmarks=16).candidates(4))
     kernel = SMALL.candidates(4)[-1]
-    assert kernel.enlarged().features == replace(kernel.features, n_landmarks=32)
-    assert SMALL.candidates(4)[0].enlarged() is not None
+    assert kernel.larger(4) == {32: replace(kernel, features=replace(kernel.features, n_landmarks=32), large=None)}
+    assert SMALL.candidates(4)[0].larger(4) == {}
 
 
 def test_maps_are_halved_down_to_small_ones():
@@ -129,7 +129,7 @@ def test_candidates_are_as_large_as_they_say(d):
 
 def test_a_candidate_says_what_more_features_columns_and_models_cost():
     kernel = Portfolio().candidates(20)[-1]
-    assert kernel.enlarged().microseconds(20) > 10 * kernel.microseconds(20)
+    assert kernel.larger(20)[1024].microseconds(20) > 10 * kernel.microseconds(20)
     assert kernel.microseconds(2000) > kernel.microseconds(20)
     assert replace(kernel, head=Exact((1.0,))).microseconds(20) < kernel.microseconds(20)
     assert kernel.space(20, 2, itemsize=8) > kernel.space(20, 2)

@@ -150,8 +150,8 @@ def test_a_map_of_ones_own_races_grows_mixes_and_predicts(kind, rows):
 
 def test_a_map_that_can_be_halved_is_before_it_is_left_out():
     mine = Mine(features=Powers(8)).candidates(3)[1]
-    assert [one.features.p for one in mine.grown(3).values()] == [8, 4, 2, 1]
-    assert list(mine.grown(3)) == [24, 12, 6, 3]
+    assert [one.features.p for one in mine.larger(3).values()] == [8, 4, 2, 1]
+    assert list(mine.larger(3)) == [24, 12, 6, 3]
     assert mine.smaller().features == Powers(4)
 
 

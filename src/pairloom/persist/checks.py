@@ -271,7 +271,7 @@ def _check_entrants(walk: Walk, path: str, race: Race, d: int, t: int | None = N
         known = {one.name: one for one in race.admitted(d)}.get(name)
         if known is None or stage not in {*REFITS, 0} or (stage > 0) != known.refits:
             raise walk.refuse(item, "is no entrant")
-        if large and large not in known.grown(d):
+        if large and large not in known.larger(d):
             raise walk.refuse(item, "has no such size")
         entrant = Entrant(name, stage, large, None)  # type: ignore[arg-type]
         entrant.runner = race.runner(entrant, d)

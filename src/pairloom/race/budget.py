@@ -65,7 +65,7 @@ class Budget:
         It must have twice as many features as it has now.
         """
         least = 2 * candidate.features.n_outputs(n_features)
-        for size, large in candidate.grown(n_features).items():
+        for size, large in candidate.larger(n_features).items():
             if size >= least and self._fits([*others, large], n_features, n_classes, itemsize, share=1):
                 return large
         return None

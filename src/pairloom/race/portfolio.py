@@ -38,11 +38,7 @@ class Candidate:
         """Whether it has rules on data, which are fixed anew as the first rows come in."""
         return self.features.needs_data or self.head.needs_data
 
-    def enlarged(self) -> "Candidate":
-        """With the larger map."""
-        return self if self.large is None else replace(self, features=self.large)
-
-    def grown(self, n_features: int) -> "dict[int, Candidate]":
+    def larger(self, n_features: int) -> "dict[int, Candidate]":
         """What it may go on to, by the number of features: with the larger map, and halves of that."""
         found: dict[int, Candidate] = {}
         features = self.large

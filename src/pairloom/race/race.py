@@ -200,7 +200,7 @@ class Race(Model):
         """What an entrant's name, stage and size stand for; KeyError if there is no such candidate."""
         candidate = {one.name: one for one in self.admitted(n_features)}[entrant.name]
         if entrant.large:
-            candidate = candidate.grown(n_features)[entrant.large]
+            candidate = candidate.larger(n_features)[entrant.large]
         return Runner(candidate, self.make(candidate, entrant.stage))
 
     @property
