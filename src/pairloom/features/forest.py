@@ -349,7 +349,7 @@ class Forest(FeatureMap):
 
     def linear_sum(self, state: ForestState, w: Array, slopes: Array) -> LeafSum | None:
         """For cells that are leaves alone."""
-        return None if self.levels else LeafSum(state.nodes, np.ascontiguousarray(np.moveaxis(w, 0, 2)), slopes)
+        return None if self.levels else LeafSum(state.nodes, np.ascontiguousarray(w.transpose(1, 2, 0)), slopes)
 
     @property
     def _levels(self) -> Array:

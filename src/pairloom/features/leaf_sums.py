@@ -1,6 +1,7 @@
 """Sums of the weights of leaves: compiled loops for forests that learn and for those that only predict."""
 
 from dataclasses import dataclass, field
+from math import sqrt
 
 import numpy as np
 
@@ -40,12 +41,16 @@ class LeafSum:
     slopes: Array
 
     def add(self, X: Array, out: Array) -> None:
-        nodes, scale = self.nodes, 1.0 / np.sqrt(len(self.nodes.yes))
-        sum_leaves(X, nodes.columns, nodes.values, nodes.yes, nodes.cells, self.w, scale * self.slopes, out)
+        nodes, slopes = self.nodes, 1.0 / sqrt(len(self.nodes.yes)) * self.slopes
+        if has_gaps(X):
+            ways = (nodes.columns, nodes.values, nodes.yes, nodes.missing_yes, nodes.cells)
+            sum_leaves_with_gaps(X, *ways, self.w, slopes, out)
+        else:
+            sum_leaves(X, nodes.columns, nodes.values, nodes.yes, nodes.cells, self.w, slopes, out)
 
     def frozen(self, share: Share) -> FrozenForest:
         """The weights of each leaf become one, and the room that no tree uses is left out."""
-        nodes, slopes = self.nodes, self.slopes / np.sqrt(len(self.nodes.yes))
+        nodes, slopes = self.nodes, self.slopes / sqrt(len(self.nodes.yes))
         n_trees, n_nodes = nodes.yes.shape
         inner = nodes.yes != np.arange(n_nodes)
         used = int(max(1, np.where(inner, nodes.yes + 2, 1).max()))
