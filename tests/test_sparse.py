@@ -69,7 +69,7 @@ def make_rows(kind, n, d=8, seed=7):
 
 def rows_for(config, n=None):
     """Enough rows for slots to be shared out anew, where they are."""
-    n = n or (280 if config["allocation"] == "neyman" else 100)
+    n = n or (300 if config["allocation"] == "neyman" else 130)
     X, y = make_rows(config["stream"], n)
     groups = None if config["groups"] is None else np.arange(n) // 7 % config["groups"]
     return X, dense.labels_for(config["pairs"], X, y), dense.weights_for(config["weights"], n), groups
