@@ -55,7 +55,7 @@ class Unbroken:
         """
         at, size = 0, ROWS
         while at < n:
-            end = min(n, at + size - (start + at) % min(size, ROWS))
+            end = n if n - at <= size else at + size - (start + at) % min(size, ROWS)
             began = perf_counter()
             yield slice(at, end)
             seconds = perf_counter() - began
