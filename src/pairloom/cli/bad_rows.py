@@ -1,4 +1,4 @@
-"""Malformed rows: told with their place, or put aside."""
+"""Malformed rows: reported with their place, or put aside."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,8 @@ from pairloom.cli.taken import Taken
 from pairloom.data.readers import Faults, InputError, Piece, in_halves
 from pairloom.data.readers.sifting import REFUSED
 
-MOST_TOLD = 5
-"""Rows that are told one by one where they are skipped."""
+MOST_REPORTED = 5
+"""Skipped rows that are printed one by one."""
 
 
 class BadRow(InputError):
@@ -34,7 +34,7 @@ class BadRows:
         self, piece: Piece, taken: Callable[[], Taken], sifted: Callable[[], tuple[Taken, Faults]],
         attempt: Callable[[Taken], Faults | None],
     ) -> None:  # fmt: skip
-        """Attempt rows of a piece, in order: all that can be taken, or up to the first that cannot, which is told.
+        """Attempt rows of a piece, in order: all that can be taken, or up to the first that cannot, which is reported.
 
         ``taken`` gives all rows or raises ValueError; ``sifted``, which takes longer, those that can be taken. What
         ``attempt`` returns are faults of rows that it left out.
@@ -49,21 +49,21 @@ class BadRows:
 
         def on_bad(place: int, error: ValueError) -> None:
             if not self.skip:
-                self.tell(piece, int(rows.rows[place]), message_of(error))
+                self.report(piece, int(rows.rows[place]), message_of(error))
             faults[int(rows.rows[place])] = message_of(error)
 
         in_halves(0, len(rows), lambda low, high: faults.update(attempt(rows[low:high]) or {}), on_bad)
         for row in sorted(faults):
-            self.tell(piece, row, faults[row])
+            self.report(piece, row, faults[row])
 
-    def tell(self, piece: Piece, row: int, fault: str) -> None:
+    def report(self, piece: Piece, row: int, fault: str) -> None:
         """A row that cannot be taken."""
         self.count += 1
-        if not self.skip or (not self.quiet and self.count <= MOST_TOLD):
+        if not self.skip or (not self.quiet and self.count <= MOST_REPORTED):
             text = f"{piece.name}:{piece.records.line_of(row)}: {fault}"
             if not self.skip:
                 raise BadRow(text, row)
-            last = "; the next ones are counted" if self.count == MOST_TOLD else ""
+            last = "; the next ones are counted" if self.count == MOST_REPORTED else ""
             typer.echo(f"{text} (skipped{last})", err=True)
         if self.quarantine is not None:
             header = b"" if self.quarantine.size() else piece.header

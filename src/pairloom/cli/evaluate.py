@@ -34,14 +34,14 @@ def run(
     model = classifier(path)
     labels, progress, intake = LabelReader.of(model), Progress(quiet), Intake(model, label=label, weight=weight)
 
-    def told(column: Any) -> Array:
+    def positive_rows(column: Any) -> Array:
         return positives(model, labels.read(column))
 
     with Stop() as gate, Outputs() as outputs:
         bad = BadRows(skip, outputs.add(quarantine), quiet)
         found = [
-            (scores, told(taken.labels), taken.weight)
-            for taken, scores in scored(model, intake, files, format_, chunk, bad, progress, gate, told)
+            (scores, positive_rows(taken.labels), taken.weight)
+            for taken, scores in scored(model, intake, files, format_, chunk, bad, progress, gate, positive_rows)
         ]
         scores, positive, weights = _joined(found, ", ".join(files))
         values = measured(scores, positive, weights)

@@ -86,13 +86,13 @@ class Fit:
         found = run.newest()
         if found is None:
             return
-        self.model, self.start, told = found
-        self.expected = told
-        self.bad.count = told["bad"]
-        for output, size in ((self.bad.quarantine, told["quarantined"]), (self.log, told.get("logged"))):
+        self.model, self.start, record = found
+        self.expected = record
+        self.bad.count = record["bad"]
+        for output, size in ((self.bad.quarantine, record["quarantined"]), (self.log, record.get("logged"))):
             if output is not None:
                 output.resume(size)
-        self.labels = LabelReader(self.asked.positive, told["labels"])
+        self.labels = LabelReader(self.asked.positive, record["labels"])
         self.progress.note(f"Going on after row {self.start:,}.")
 
     def learn(self) -> None:
@@ -207,9 +207,9 @@ class Fit:
         """Save the run, if it has a folder, unless it has been there."""
         if self.run is not None and self.position > self.start:
             sizes = [0 if one is None else one.sync() for one in (self.bad.quarantine, self.log)]
-            told = {"digest": self.digest.hexdigest(), "columns": self.columns.hexdigest(), "bad": self.bad.count}
-            told |= {"quarantined": sizes[0], "logged": sizes[1], "labels": self.labels.kind}
-            self.run.save(self.model, self.position, told)
+            record = {"digest": self.digest.hexdigest(), "columns": self.columns.hexdigest(), "bad": self.bad.count}
+            record |= {"quarantined": sizes[0], "logged": sizes[1], "labels": self.labels.kind}
+            self.run.save(self.model, self.position, record)
 
     def finish(self) -> None:
         """Save the run and the model, and replace the files that are there."""

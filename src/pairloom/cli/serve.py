@@ -32,8 +32,8 @@ REPLY = ("score", "probability", "learned", "late", "unknown", "error", "line")
 class Pending:
     """Rows that were scored and wait for their labels, the oldest first; at most ``most``.
 
-    Of those that had to go, as many ids are remembered, so that a label that comes too late is told from one of an
-    unknown row. Keys are ids as JSON writes them: 1, 1.0, true and "1" are four.
+    As many ids of rows that had to go are remembered, so that a late label is distinguished from one of an unknown row.
+    Keys are ids as JSON writes them: 1, 1.0, true and "1" are four.
     """
 
     most: int

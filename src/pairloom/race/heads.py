@@ -40,7 +40,7 @@ class Head(ABC):
 
     @property
     def needs_data(self) -> bool:
-        """Whether its models have rules on data, besides those of the map; a race fixes them anew."""
+        """Whether its models have rules on data, besides those of the map; a race fixes them again."""
         return False
 
     @abstractmethod

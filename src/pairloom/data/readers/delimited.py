@@ -18,7 +18,7 @@ TYPES: Types = {"number": "double", "category": "string", "date": "string"}
 
 OPEN_END = "a quote is opened here and never closed"
 NOT_UTF8 = "the text is not UTF-8"
-NOT_APART = "the row cannot be told from the next one"
+NOT_APART = "the row cannot be separated from the next one"
 
 
 class DelimitedReader:

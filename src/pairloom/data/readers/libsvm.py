@@ -107,14 +107,14 @@ class LibsvmPiece:
         except (ValueError, OverflowError) as error:
             beyond = highest(lines)
             if high - low == 1 and beyond > width:
-                told = "at the start, --width says how many"
-                told += f"; without it at most {MOST:,} are taken" if beyond > MOST else ""
-                raise ValueError(f"column {beyond} is beyond the {width} that the model has; {told}") from None
+                advice = "at the start, --width says how many"
+                advice += f"; without it at most {MOST:,} are taken" if beyond > MOST else ""
+                raise ValueError(f"column {beyond} is beyond the {width} that the model has; {advice}") from None
             raise ValueError(f"no LIBSVM row: {error}") from None
         if len(y) != high - low:
             raise ValueError("no LIBSVM row")
         if (np.abs(y) >= 2**53).any():
-            raise ValueError("no LIBSVM row: a label of 2^53 or more cannot be told from the next one")
+            raise ValueError("no LIBSVM row: a label of 2^53 or more cannot be distinguished from the next one")
         return (X.toarray() if width <= DENSE else X), y
 
     def sift_rows(self, low: int, high: int, width: int) -> Sifted:

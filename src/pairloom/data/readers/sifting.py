@@ -1,4 +1,4 @@
-"""Rows that can be read told from those that cannot, many at a time."""
+"""Separate rows that can be read from those that cannot, many at a time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def in_halves(
 ) -> None:
     """Attempt rows as a whole; where that raises ValueError, and so changes nothing, each half of them in turn.
 
-    Rows are attempted in order, and those before a bad one have been when it is told. b bad rows of n cost about
+    Rows are attempted in order, and those before a bad one have been when it is reported. b bad rows of n cost about
     2 b log2(n / b) attempts more.
 
     >>> def attempt(low, high):
