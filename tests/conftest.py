@@ -1,6 +1,7 @@
 """Streams that the tests share, and the data folder; and that nothing in a test is random."""
 
 import os
+import signal
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +13,9 @@ from hypothesis import HealthCheck, settings
 
 from pairloom.base import randomness
 from tests.commands import Nursery
+
+# Shells start background jobs with Ctrl-C ignored, and children inherit that; some tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "fixed", derandomize=True, database=None, deadline=None, print_blob=True,
@@ -68,8 +72,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick: the first case of each test, without those that start processes or run check_estimator."""
+    """With --quick: the first case of each test, without those that start processes or run check_estimator.
+
+    Without it, each of two processes begins with a file that compiles most loops: in float32, and in float64. Otherwise
+    both would compile the same ones at the same time.
+    """
     if not config.getoption("quick"):
+        first = [item for item in items if item.path.stem == "test_every_estimator"]
+        second = [item for item in items if item.path.stem == "test_every_engine"]
+        rest = [item for item in items if item not in {*first, *second}]
+        half = max(0, len(items) // 2 - len(first))
+        items[:] = [*first, *rest[:half], *second, *rest[half:]]
         return
     seen: dict[str, pytest.Item] = {}
     for item in items:

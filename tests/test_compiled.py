@@ -74,9 +74,12 @@ def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
     """loss_slope is compiled into the engine's loop; Numba itself watches only the engine's file."""
     package = copy_package(tmp_path)
     code = (
-        "import numpy as np; from pairloom.engines.fused import pair_losses; w, q = np.ones(2), np.zeros(1); "
-        "B, labels, partners, p = np.zeros((1, 2)), np.zeros(1), np.zeros(1, np.int64), np.ones(1); "
-        "pair_losses(0, 0, 1.0, 1.0, 0.5, w, B, labels, partners, p, q); print(q[0])"
+        "import numpy as np; from pairloom.engines.arguments import Buffer, Objective, Partners, Row; "
+        "from pairloom.engines.pair_kernels import losses_of; "
+        "none, one, w = np.zeros(1, np.int64), np.ones(1), np.ones(2); "
+        "partners, buffer = Partners(none, one, np.zeros(1)), Buffer(np.zeros((1, 2)), np.zeros(1), none, one); "
+        "losses_of(w, 0.5, Row(w, 1.0, 1.0, 1.0), Objective(0, True, 0, one, True, False), buffer, partners); "
+        "print(partners.q[0])"
     )
     first = run(code, package)
     (folder,) = (package / "__pycache__").glob("pairloom-*")

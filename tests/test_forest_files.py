@@ -192,9 +192,9 @@ def test_a_race_of_a_forest_learns_scores_and_saves_missing_values(at, tmp_path)
     assert same(model.state_, found.state_)
     scores = model.decision_function(X)
     np.testing.assert_array_equal([model.decision_function(x[None])[0] for x in X[:20]], scores[:20])
-    said = model.stream_.learned.entrants[0].score(X)  # by the way that rows are learned
-    mixture = model.stream_.learned.mixture
-    expected = mixture.weights[0] * tame(((said - mixture.shifts) * mixture.slopes).sum(axis=1)[:, 0])
+    (entrant,), mixture = model.stream_.learned.entrants, model.stream_.learned.mixture
+    own = entrant.model.score(entrant.stream.learned, X).reshape(len(X), *mixture.slopes.shape)  # as rows are learned
+    expected = mixture.weights[0] * tame(((own - mixture.shifts) * mixture.slopes).sum(axis=1)[:, 0])
     np.testing.assert_allclose(expected, model.stream_.score_rows(X.astype(np.float32)), rtol=1e-4, atol=1e-5)
     save(model.frozen(), tmp_path / "frozen")
     np.testing.assert_allclose(load(tmp_path / "frozen").decision_function(X), scores, rtol=1e-9)

@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import typer
 
@@ -30,7 +31,6 @@ def folder(tmp_path):
     (tmp_path / "bad.csv").write_text("a,b,y\n1,2,0\n2,3,1\n3\n4,5,1\n")
     X = [[float(i % 7), float(i % 5)] for i in range(40)]
     frame = {"a": [x[0] for x in X], "b": [x[1] for x in X]}
-    pa = pytest.importorskip("pyarrow")
     model = FPOGD(n_components=4, random_state=0).fit(pa.table(frame), [i % 2 for i in range(40)])
     pairloom.save(model, tmp_path / "m")
     return tmp_path

@@ -64,7 +64,7 @@ def test_an_interrupted_prediction_leaves_no_trace(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pairloom.models.grid, "learn_block", interrupt)
+        patch.setattr(pairloom.models.grid, "run_engine", interrupt)
         with pytest.raises(KeyboardInterrupt):
             stopped.score(X)
     np.testing.assert_array_equal(stopped.score(X), alone.score(X))
