@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test quick browser lint bench soak clean
+.PHONY: demo test quick toy browser lint bench soak clean
 
 demo: $(READY)
 	$(BIN)/pairloom demo
@@ -13,6 +13,10 @@ test: $(READY) browser
 
 quick: $(READY)
 	OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 2 --dist worksteal --quick -q tests
+
+# Each benchmark once, so that it cannot rot; CI runs it.
+toy: $(READY)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m toy tests/test_benchmarks.py
 
 # The test of the report opens it in Chromium, and skips without one; where Debian's package can be had, it is.
 browser:

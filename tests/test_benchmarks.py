@@ -26,6 +26,7 @@ def _left_behind():
             del sys.modules[name]
 
 
+@pytest.mark.toy
 @pytest.mark.parametrize("script", sorted(p.name for p in FOLDER.glob("*.py")))
 @pytest.mark.filterwarnings("default")
 def test_benchmark_runs_at_toy_size(script, monkeypatch, capsys):

@@ -52,7 +52,7 @@ def parse(words: list[str]) -> None:
 
 def test_ci_runs_lint_and_exactly_the_readmes_test_command():
     ci = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert ci[-2:] == ["make lint", "make test"]
+    assert ci[-3:] == ["make lint", "make toy", "make test"]
     assert "make test " in (ROOT / "README.md").read_text()
 
 

@@ -30,6 +30,7 @@ from pairloom import (
 )
 from pairloom.base.tree import arrays, copy, same
 from tests.conftest import make_stream
+from tests.covering import every_pair
 
 ETAS = [0.01, 0.1, 0.5]
 NET = ElasticNet(1e-2, l1=1e-2)
@@ -61,10 +62,9 @@ def rows(name, n=400, csr=False):
     return csr_array(X) if csr else X, y, weight
 
 
-@pytest.mark.parametrize("csr", [False, True])
-@pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-10), ("float32", 1e-4)])
-@pytest.mark.parametrize("name", PARTS)
-def test_each_model_is_what_it_would_be_alone(name, dtype, tol, csr):
+@every_pair(name=PARTS, dtype=["float64", "float32"], csr=[False, True])
+def test_each_model_is_what_it_would_be_alone(name, dtype, csr):
+    tol = 1e-10 if dtype == "float64" else 1e-4
     """But for a boosted forest, which grows on the scores of the one in the middle."""
     data = rows(name, csr=csr)
     path = StepPath(make(name, dtype=dtype), ETAS)
@@ -92,8 +92,7 @@ def test_each_model_is_what_it_would_be_alone(name, dtype, tol, csr):
             assert stream.auc()[i] == pytest.approx(alone.auc()[0], abs=1e-3 if dtype == "float32" else 1e-9)
 
 
-@pytest.mark.parametrize("at", [40, 64, 200, 399])
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize(("name", "at"), [(name, (40, 64, 200, 399)[k % 4]) for k, name in enumerate(PARTS)])
 def test_one_of_them_goes_on_alone_and_the_path_does_not_notice(name, at):
     X, y, weight = rows(name)
     stream = Stream(StepPath(make(name), ETAS)).partial_fit(X[:at], y[:at], weight[:at])

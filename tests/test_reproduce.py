@@ -220,6 +220,7 @@ def measured(out: Path) -> list[dict]:
             for record in Results(out).read("features")]  # fmt: skip
 
 
+@pytest.mark.soak
 def test_a_run_that_is_stopped_goes_on_and_ends_the_same(data_folder, tmp_path):
     """Real processes: one is interrupted after its first cells, and started again; another runs through."""
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"

@@ -61,13 +61,6 @@ def assert_goes_on(model, X, y, at, **first):
         np.testing.assert_array_equal(getattr(found, says)(X), getattr(model, says)(X))
 
 
-@pytest.mark.parametrize("form", [form for form in forms() if not form.startswith("AUCClassifier")])
-@pytest.mark.parametrize("at", [70, 1100])
-def test_every_estimator_goes_on_from_its_flat_state(form, at):
-    X, y = make_stream("random", at + 200, 4)
-    assert_goes_on(changed(form, **RULES), X, y, at)
-
-
 @pytest.mark.parametrize("form", ["FPOGD", "OPAUCr", "SPAM-L2", "KOIL-RS++", "ExactAUC", "OAM-gra"])
 def test_so_does_one_of_three_classes_and_csr_rows(form):
     from scipy.sparse import csr_array
