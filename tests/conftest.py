@@ -63,16 +63,21 @@ def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, n
     return X, y
 
 
-SEPARATE = {"benchmarks", "checkpoint", "cli_docs", "cli_runs", "compiled", "demo", "docs", "extras", "threads"}
-"""Files whose tests start processes or run long scripts."""
+LONG = (
+    "agreement", "benchmarks", "blocked", "checkpoint", "claims", "cli", "compiled", "contributing", "demo", "docs",
+    "every", "extras", "forest_deep", "forest_engines", "fuzz", "half_life", "monitor", "outputs", "pairs_page",
+    "parameters", "persist_f", "report", "reproduce", "scikit_learn", "sparse", "spam", "systems_table", "theory",
+    "threads",
+)  # fmt: skip
+"""Beginnings of the names of files whose tests start processes, run scripts or compare engines on many options."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="the first case of each test that starts no process")
+    parser.addoption("--quick", action="store_true", help="the first case of each short test")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With --quick: the first case of each test, without those that start processes or run check_estimator.
+    """With --quick: the first case of each test of files that are not ``LONG``.
 
     Without it, each of two processes begins with a file that compiles most loops: in float32, and in float64. Otherwise
     both would compile the same ones at the same time.
@@ -86,8 +91,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     seen: dict[str, pytest.Item] = {}
     for item in items:
-        separate = item.path.stem.removeprefix("test_") in SEPARATE or "command" in getattr(item, "fixturenames", ())
-        if not separate and "scikit_learn" not in item.nodeid:
+        if not item.path.stem.removeprefix("test_").startswith(LONG) and "scikit_learn" not in item.nodeid:
             seen.setdefault(item.nodeid.partition("[")[0], item)
     config.hook.pytest_deselected(items=[item for item in items if seen.get(item.nodeid.partition("[")[0]) is not item])
     items[:] = seen.values()
