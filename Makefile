@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test quick toy browser lint bench soak clean
+.PHONY: demo test quick toy browser lint bench soak reproduce clean
 
 demo: $(READY)
 	$(BIN)/pairloom demo
@@ -48,6 +48,11 @@ bench: $(READY)
 soak: $(READY)
 	OPENBLAS_NUM_THREADS=1 NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n 2 -m "soak or not soak" \
 		--hypothesis-profile=soak $(if $(PAIRLOOM_SOAK_SEED),--hypothesis-seed=$(PAIRLOOM_SOAK_SEED))
+
+# The experiments of the paper; ARGS="table --quick" runs a part of them.
+ARGS ?= all
+reproduce: $(READY)
+	$(BIN)/python -m reproduction $(ARGS)
 
 clean:
 	rm -rf .venv

@@ -1,17 +1,15 @@
-"""AUC, time and size on real data: AUCClassifier, FPOGD, and what people use today, by five-fold cross-validation.
+"""AUC, time and size on real data: AUCClassifier, FPOGD and widely used learners, by five-fold cross-validation.
 
 PAIRLOOM_DATA=folder python benchmarks/accuracy.py [--group sets|keel|halves ...] [--data NAME ...]
     [--only NAME ...] [--without NAME ...] [--again NAME ...]
 
-Learns what is missing from the results (docs/accuracy.json), adds it fold by fold, and prints the table: stop it at
-any time, and start it again. ``--figure`` and ``--markdown`` learn nothing and write docs/accuracy.png and
+Runs what is missing from the results (docs/accuracy.json), adds it fold by fold, and prints the table. It can be
+stopped at any time and started again. ``--figure`` and ``--markdown`` run nothing, and write docs/accuracy.png and
 docs/accuracy.md from the results. ``--toy`` is a small run on embedded data that leaves nothing behind.
-How it is measured: see docs/accuracy.md.
+docs/accuracy.md describes the protocol.
 """
 
 import argparse
-import os
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from threadpoolctl import threadpool_limits
 
+from common.script import DOCS, make_parser, require_data
 from contest.contestants import CONTESTANTS, Contestant, Size
 from contest.datasets import DATASETS, GROUPS, TOY, Data
 from contest.figure import draw
@@ -26,11 +25,9 @@ from contest.records import FOLDS, Records
 from contest.report import markdown, table
 from contest.rounds import Contest, Job, jobs
 
-DOCS = Path(__file__).parent.parent / "docs"
-
 
 def present(contestants: list[Contestant], console: Console) -> list[Contestant]:
-    """Those that can take part; says why the others cannot."""
+    """Return the available contestants, and print why the others are not."""
     for contestant in contestants:
         if contestant.absent:
             console.print(f"{contestant.title} is left out: {contestant.absent}", markup=False)
@@ -38,7 +35,7 @@ def present(contestants: list[Contestant], console: Console) -> list[Contestant]
 
 
 def run(contest: Contest, todo: list[Job], console: Console) -> None:
-    """All jobs, under a bar that counts rows."""
+    """Run all jobs, with a progress bar that counts rows."""
     columns = (
         TextColumn("{task.description}"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn(),
         TimeRemainingColumn(),
@@ -53,7 +50,7 @@ def run(contest: Contest, todo: list[Job], console: Console) -> None:
 
 
 def toy() -> None:
-    """Everything once, on breast cancer, in a folder that goes away."""
+    """Run everything once on breast cancer data, in a temporary folder."""
     with TemporaryDirectory() as folder:
         records, console = Records(Path(folder) / "accuracy.json"), Console(stderr=True)
         size = Size(n_components=64, n_trees=20, n_bagged=10, first_rows=100)
@@ -66,22 +63,21 @@ def toy() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     names = [contestant.name for contestant in CONTESTANTS]
 
     def several(flag: str, choices: list[str], default: list[str], help: str) -> None:
         parser.add_argument(flag, nargs="+", choices=choices, default=default, metavar="NAME", help=help)
 
     sets = [one.name for group in GROUPS.values() for one in group]
-    several("--group", list(GROUPS), list(GROUPS), "groups of sets: sets, keel, halves; default: all")
-    several("--data", sets, sets, "these sets only")
-    several("--only", names, names, "these contestants only")
-    several("--without", names, [], "not these contestants")
-    several("--again", names, [], "forget what these did, and repeat it")
-    parser.add_argument("--results", type=Path, default=DOCS / "accuracy.json", help="the file that grows")
+    several("--group", list(GROUPS), list(GROUPS), "groups of data sets: sets, keel, halves; default: all")
+    several("--data", sets, sets, "only these data sets")
+    several("--only", names, names, "only these contestants")
+    several("--without", names, [], "without these contestants")
+    several("--again", names, [], "drop the results of these contestants and repeat them")
+    parser.add_argument("--results", type=Path, default=DOCS / "accuracy.json", help="the file of results")
     parser.add_argument("--figure", action="store_true", help="draw docs/accuracy.png from the results")
     parser.add_argument("--markdown", action="store_true", help="write docs/accuracy.md from the results")
-    parser.add_argument("--toy", action="store_true", help="a small run on embedded data")
     return parser.parse_args()
 
 
@@ -93,8 +89,8 @@ def learn(options: argparse.Namespace, records: Records, data: list[Data]) -> No
         if contestant.name in options.again:
             records.forget(contestant.name, {one.name for one in data})
     todo = jobs(data, able, records, FOLDS)
-    if todo and "PAIRLOOM_DATA" not in os.environ:
-        sys.exit("set PAIRLOOM_DATA to the folder with the LIBSVM files (a9a.xz, usps.train.xz, ...) and keel/*.csv.xz")
+    if todo:
+        require_data("the LIBSVM files (a9a.xz, usps.train.xz, ...) and keel/*.csv.xz")
     run(Contest(records, Size(), FOLDS), todo, console)
 
 

@@ -1,9 +1,8 @@
-"""Thresholds for alerts on later rows: what a cost ratio costs, found in two ways, and how often intervals hold.
+"""Alert thresholds on later rows: the cost of two ways to choose them, and the coverage of their intervals.
 
 python benchmarks/alerts.py [--toy]
 """
 
-import argparse
 from collections.abc import Callable
 from statistics import NormalDist
 
@@ -11,26 +10,27 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from common.script import make_parser
 from pairloom.base.typing import Array
 from pairloom.metrics import choose_threshold
 from pairloom.systems import ExactAUC
 
 RATIOS = (5, 20, 100)
 CENTRE = 1.5
-"""By so much the scores of positives are higher, in the simulation of intervals."""
+"""Mean difference between the scores of positives and negatives in the simulation of intervals."""
 
 AIMS = ({"alert_rate": 0.01}, {"alert_rate": 0.05}, {"precision": 0.3}, {"precision": 0.5}, {"cost_ratio": 20.0})
 
 
 def logistic(rng: np.random.Generator, n: int, shift: float, turn: float = 0.0) -> tuple[Array, Array]:
-    """Log-odds that are linear, whose weights turn by so many radians."""
+    """Return a stream with linear log-odds whose weights rotate by ``turn`` radians."""
     X, angle = rng.normal(size=(n, 6)), np.linspace(0.0, turn, n)
     weights = np.outer(np.cos(angle), [1.5, -1, 0.5, 0, 0, 0]) + np.outer(np.sin(angle), [0, 0, 0.5, 1.5, -1, 0])
     return X, rng.random(n) < 1.0 / (1.0 + np.exp(shift - (X * weights).sum(axis=1)))
 
 
 def two_kinds(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
-    """One half of the positives is easy to find, the other is not."""
+    """Return a stream in which half of the positives are easy to find."""
     X, y, easy = rng.normal(size=(n, 6)), rng.random(n) < 0.01, rng.random(n) < 0.5
     X[y & easy] += 3.0
     X[y & ~easy, :2] += 0.7
@@ -38,7 +38,7 @@ def two_kinds(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
 
 
 def heavy(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
-    """Tails in which log-odds are no straight line."""
+    """Return a stream with heavy tails, in which log-odds are not linear."""
     X = rng.standard_t(2.5, size=(n, 6))
     return X, X @ [1, -1, 0.5, 0, 0, 0] + rng.standard_t(2.5, size=n) > 6.5
 
@@ -50,7 +50,7 @@ STREAMS: dict[str, tuple[Callable[[np.random.Generator, int], tuple[Array, Array
     "heavy tails, 3 %": (heavy, 15_000),
     "drift, 5 %": (lambda rng, n: logistic(rng, n, 4.0, 3.0), 3_000),
 }
-"""Each with the number of later rows."""
+"""Each with its number of later rows."""
 
 
 def cost(positive: Array, alerted: Array, ratio: float) -> float:
@@ -58,7 +58,7 @@ def cost(positive: Array, alerted: Array, ratio: float) -> float:
 
 
 def excess(stream: str, seed: int, n: int) -> Array:
-    """(ratios, 2): cost on later rows over the least there is, by the rows themselves, and by log-odds."""
+    """Return the cost on later rows over the least possible: (ratios, 2), chosen by the rows and by log-odds."""
     make, later = STREAMS[stream]
     X, y = make(np.random.default_rng(seed), n + later)
     model = ExactAUC(scale="standard", random_state=0).fit(X[:n], y[:n])
@@ -72,7 +72,7 @@ def excess(stream: str, seed: int, n: int) -> Array:
 
 
 def coverage(aim: dict[str, float], n: int, rate: float, draws: int) -> Array:
-    """How often the intervals of precision, recall and alert rate hold what the threshold has on all rows there are."""
+    """Return how often the intervals of precision, recall and alert rate contain the true values."""
     above, held = NormalDist().cdf, []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
@@ -89,12 +89,10 @@ def coverage(aim: dict[str, float], n: int, rate: float, draws: int) -> Array:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the benchmark works")
-    toy = parser.parse_args().toy
+    toy = make_parser(__doc__).parse_args().toy
     seeds, n, draws = (1, 600, 20) if toy else (4, 4500, 400)
     console = Console(width=120)
-    table = Table("stream", "ratio", "by the rows", "by log-odds", title="Cost on later rows, over the least there is")
+    table = Table("stream", "ratio", "by the rows", "by log-odds", title="Cost on later rows, over the least possible")
     means = []
     for name in list(STREAMS)[1:2] if toy else STREAMS:
         mean = np.mean([excess(name, seed, n) for seed in range(seeds)], axis=0)
@@ -104,7 +102,7 @@ def main() -> None:
     for ratio, pair in zip(RATIOS, np.mean(means, axis=0), strict=True):
         table.add_row("mean", str(ratio), *(f"{value:.3f}" for value in pair))
     console.print(table)
-    table = Table("asked for", "rows", "positives", "precision", "recall", "alert rate", title="Intervals that hold")
+    table = Table("criterion", "rows", "positives", "precision", "recall", "alert rate", title="Coverage of intervals")
     for rows, rate in ((4096, 0.02), (1000, 0.1))[: 1 if toy else None]:
         for aim in AIMS:
             held = coverage(aim, rows, rate, draws)

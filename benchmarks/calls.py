@@ -1,15 +1,12 @@
-"""What calls of AUCClassifier cost: stretches of 512 rows, the longest learn_one, score_one, and the readme's example.
+"""Cost of calls of AUCClassifier: batches of 512 rows, learn_one, score_one, and the example of the readme.
 
 PAIRLOOM_DATA=folder python benchmarks/calls.py [--data NAME ...] [--rows N] [--toy]
 
-Processor time, one thread, in one run. Beside the stretches stands the nominal cost of the candidates that took part,
-and scikit-learn's RBFSampler(1024) + SGDClassifier at 22 columns, measured before each set: a machine that is busy
-slows down both.
+CPU time, one thread, in one run. The table also shows the nominal cost of the candidates, and the time of
+scikit-learn's RBFSampler(1024) + SGDClassifier at 22 columns, measured before and after each data set, so that other
+load on the machine affects both.
 """
 
-import argparse
-import os
-import sys
 import time
 
 import numpy as np
@@ -20,6 +17,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 from threadpoolctl import threadpool_limits
 
+from common.script import make_parser, make_table, require_data
 from contest.datasets import DATASETS, TOY, Data
 from pairloom import AUCClassifier
 
@@ -28,7 +26,7 @@ COLUMNS = 80
 
 
 def sklearn_micros(n: int = 10_000) -> float:
-    """RBFSampler(1024) + SGDClassifier at 22 columns, microseconds per row: the better of two passes."""
+    """Return the microseconds per row of RBFSampler(1024) + SGDClassifier at 22 columns, the better of two passes."""
     X = np.random.default_rng(0).normal(size=(n, 22)).astype(np.float32)
     y = (X[:, 0] > 0).astype(int)
     sampler, sgd = RBFSampler(n_components=1024, random_state=0).fit(X[:1]), SGDClassifier(random_state=0)
@@ -42,7 +40,7 @@ def sklearn_micros(n: int = 10_000) -> float:
 
 
 def stretches(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Microseconds per row of each 512 rows."""
+    """Return the microseconds per row of each batch of 512 rows."""
     model, found = AUCClassifier(random_state=0), []
     for at in range(0, len(y) - BATCH + 1, BATCH):
         start = time.process_time()
@@ -52,16 +50,14 @@ def stretches(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def nominal(n_features: int) -> float:
-    """Nominal microseconds of the candidates that take part."""
+    """Return the nominal microseconds of all candidates."""
     race = AUCClassifier(random_state=0)._make_model(2, 0)
     return sum(one.microseconds(n_features) for one in race.admitted(n_features))
 
 
 def table_of_stretches(sets: list[Data], n_rows: int) -> Table:
-    table = Table(title="AUCClassifier, batches of 512 rows: microseconds per row")
-    headings = ("data", "rows", "columns", "nominal", "mean", "largest of a stretch", "times sklearn", "its µs")
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "data" else "right")
+    headings = ["rows", "columns", "nominal", "mean", "largest of a stretch", "times sklearn", "its µs"]
+    table = make_table("AUCClassifier, batches of 512 rows: microseconds per row", ["data"], headings)
     for one in sets:
         X, y = one.read()
         X, y = X[:n_rows].astype(np.float32), y[:n_rows]
@@ -74,7 +70,7 @@ def table_of_stretches(sets: list[Data], n_rows: int) -> Table:
 
 
 def table_of_calls(n_rows: int) -> Table:
-    """Single rows of 80 columns, by one model from its first row on."""
+    """Time single rows of 80 columns from the first row of a model on."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows + 2_000, COLUMNS))
     y = np.square(X[:, :5]).sum(axis=1) + 2 * X[:, 6] + rng.normal(size=len(X)) > 9
@@ -84,9 +80,8 @@ def table_of_calls(n_rows: int) -> Table:
         start = time.process_time()
         model.learn_one(X[i], y[i])
         times[i] = time.process_time() - start
-    table = Table(title=f"Single rows of {COLUMNS} columns, {n_rows:,} rows learned")
-    for heading in ("call", "median, µs", "99th of 100, µs", "longest, ms"):
-        table.add_column(heading, justify="left" if heading == "call" else "right")
+    title = f"Single rows of {COLUMNS} columns, {n_rows:,} rows learned"
+    table = make_table(title, ["call"], ["median, µs", "99th percentile, µs", "longest, ms"])
     scores = {"score_one": model.score_one, "score_one, frozen": model.frozen().score_one}
     found = {"learn_one": times} | {name: timed(score, X[n_rows:]) for name, score in scores.items()}
     for name, taken in found.items():
@@ -98,7 +93,7 @@ def table_of_calls(n_rows: int) -> Table:
 
 
 def timed(score: object, X: np.ndarray) -> np.ndarray:
-    """Seconds of each call, by the clock on the wall: the clock of the processor is too coarse for these."""
+    """Return the wall-clock seconds of each call: the CPU clock is too coarse for these."""
     found = []
     for x in X:
         start = time.perf_counter()
@@ -107,8 +102,8 @@ def timed(score: object, X: np.ndarray) -> np.ndarray:
     return np.array(found[100:])
 
 
-def ten_lines() -> float:
-    """Seconds on the wall of the readme's ten lines, with default threads."""
+def readme_example() -> float:
+    """Return the wall-clock seconds of the example of the readme, with default threads."""
     X, y = load_digits(return_X_y=True)
     start = time.perf_counter()
     model = AUCClassifier(random_state=0)
@@ -119,17 +114,16 @@ def ten_lines() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--data", nargs="+", choices=[one.name for one in DATASETS], help="these sets only")
     parser.add_argument("--rows", type=int, default=20_000, help="rows of each set")
-    parser.add_argument("--toy", action="store_true", help="a small run on embedded data")
     options = parser.parse_args()
-    if not options.toy and "PAIRLOOM_DATA" not in os.environ:
-        sys.exit("set PAIRLOOM_DATA to the folder with the LIBSVM files")
+    if not options.toy:
+        require_data()
     sets = [one for one in DATASETS if not options.data or one.name in options.data]
     console = Console(width=140)
-    ten_lines()
-    console.print(f"the readme's ten lines: {ten_lines():.2f} s")
+    readme_example()
+    console.print(f"the example of the readme: {readme_example():.2f} s")
     with threadpool_limits(1):
         console.print(table_of_stretches(list(TOY) if options.toy else sets, options.rows))
         console.print(table_of_calls(600 if options.toy else options.rows))

@@ -1,14 +1,13 @@
-"""`pairloom fit` on a large CSV beside learning from arrays: time, and the most memory that the process had.
+"""`pairloom fit` on a large CSV file compared with learning from arrays: time, and peak memory of the process.
 
 python benchmarks/command_line.py [--toy] [--gigabytes X]
 
-Linux only. Each run is a new process of the command as installed. Rows are 22 normal numbers with all their digits.
-Time is that of the processor, of all threads, per row: the difference of a long and a short run, so that starting does
-not count. For arrays the same rows are learned in the same chunks, in this process. Rounds alternate, and the medians
-are compared. Memory is the largest resident set of the process, by the kernel.
+Linux only. Each run is a new process of the installed command. Rows are 22 normal numbers with all their digits. Times
+are CPU times of all threads per row, the difference of a long and a short run, so that start-up does not count. For
+arrays, the same rows are learned in the same chunks in this process. Rounds alternate, and medians are compared. Memory
+is the largest resident set of the process.
 """
 
-import argparse
 import statistics
 import subprocess
 import sys
@@ -20,10 +19,10 @@ from time import process_time
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-from pairloom.cli.bench import CHUNK, stream, write_csv
-from pairloom.cli.parameters import estimator
+from common.script import make_parser, make_table, require_linux
+from pairloom.cli.bench import CHUNK_ROWS, stream, write_csv
+from pairloom.cli.parameters import make_estimator
 from pairloom.race import Budget
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
@@ -39,11 +38,11 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime, used.ru_maxrss)
 sys.exit(done.returncode)
 """
-"""A small process between: a child is charged with what its parent had when it began."""
+"""A small process in between: the peak of a child includes the memory of its parent when it started."""
 
 
 def process(system: str, settings: list[str], source: Path) -> tuple[float, int]:
-    """Seconds that the processor took for a run, and its peak in bytes."""
+    """Return the CPU seconds of a run, and its peak in bytes."""
     sets = [word for one in settings for word in ("--set", one)]
     args = [COMMAND, "fit", source, "--label", "label", "--system", system, *sets, "--model", source.parent / "m", "-q"]
     done = subprocess.run([sys.executable, "-c", PEAK, *map(str, args)], stdout=subprocess.PIPE, check=True)
@@ -52,21 +51,21 @@ def process(system: str, settings: list[str], source: Path) -> tuple[float, int]
 
 
 def arrays(system: str, settings: list[str], X: np.ndarray, y: np.ndarray) -> float:
-    """Seconds to learn from arrays."""
-    model, began = estimator(system, settings), process_time()
-    for start in range(0, len(y), CHUNK):
-        model.partial_fit(X[start : start + CHUNK], y[start : start + CHUNK])
+    """Return the CPU seconds to learn from arrays."""
+    model, began = make_estimator(system, settings), process_time()
+    for start in range(0, len(y), CHUNK_ROWS):
+        model.partial_fit(X[start : start + CHUNK_ROWS], y[start : start + CHUNK_ROWS])
     return process_time() - began
 
 
 def throughput(name: str, rows: int, rounds: int, folder: Path) -> list[str]:
-    """Microseconds per row from arrays and from CSV, and how they compare."""
+    """Return the microseconds per row from arrays and from CSV, and their ratio."""
     system, settings = CASES[name]
     X, y = stream(rows, D)
     short = min(SHORT, rows // 2)
     write_csv(folder / "long.csv", X, y)
     write_csv(folder / "short.csv", X[:short], y[:short])
-    arrays(system, settings, X[:2100], y[:2100])  # which compiles
+    arrays(system, settings, X[:2100], y[:2100])  # compiles
     found: dict[str, list[float]] = {"arrays": [], "csv": []}
     for _ in range(rounds):
         found["arrays"].append(arrays(system, settings, X, y) - arrays(system, settings, X[:short], y[:short]))
@@ -77,7 +76,7 @@ def throughput(name: str, rows: int, rounds: int, folder: Path) -> list[str]:
 
 
 def memory(name: str, size: float, folder: Path) -> list[str]:
-    """The peak of a run over a file of so many bytes."""
+    """Return the peak of a run over a file of ``size`` bytes."""
     X, y = stream(20_000, D)
     write_csv(folder / "part.csv", X.astype(float), y)
     part = (folder / "part.csv").read_bytes()
@@ -93,28 +92,22 @@ def memory(name: str, size: float, folder: Path) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the benchmark works")
+    parser = make_parser(__doc__)
     parser.add_argument("--gigabytes", type=float, default=1.0, help="size of the large file")
-    asked = parser.parse_args()
-    if not sys.platform.startswith("linux"):
-        sys.exit("this benchmark asks the kernel for the peak of a process, as Linux tells it")
-    names = list(CASES)[:1] if asked.toy else list(CASES)
+    options = parser.parse_args()
+    require_linux()
+    names = list(CASES)[:1] if options.toy else list(CASES)
     rows, rounds = (
-        (dict.fromkeys(CASES, 1000), 1) if asked.toy else (dict(zip(CASES, (300_000, 30_000), strict=True)), 5)
+        (dict.fromkeys(CASES, 1000), 1) if options.toy else (dict(zip(CASES, (300_000, 30_000), strict=True)), 5)
     )
-    speeds, peaks = Table(title=f"CPU microseconds per row, d = {D}, chunks of {CHUNK:,}"), Table(title="Memory")
-    for table, columns in (
-        (speeds, ("system", "rows", "arrays", "CSV, pairloom fit", "times")),
-        (peaks, ("system", "GB of CSV", "CPU seconds", "peak, MB", "limit, MB")),
-    ):
-        for column in columns:
-            table.add_column(column, justify="left" if column == "system" else "right")
+    title = f"CPU microseconds per row, d = {D}, chunks of {CHUNK_ROWS:,}"
+    speeds = make_table(title, ["system"], ["rows", "arrays", "CSV, pairloom fit", "times"])
+    peaks = make_table("Memory", ["system"], ["GB of CSV", "CPU seconds", "peak, MB", "limit, MB"])
     with tempfile.TemporaryDirectory() as folder:
         for name in track(names, description="time", console=Console(stderr=True)):
             speeds.add_row(*throughput(name, rows[name], rounds, Path(folder)))
         for name in track(names, description="memory", console=Console(stderr=True)):
-            peaks.add_row(*memory(name, 2e6 if asked.toy else 1e9 * asked.gigabytes, Path(folder)))
+            peaks.add_row(*memory(name, 2e6 if options.toy else 1e9 * options.gigabytes, Path(folder)))
     for table in (speeds, peaks):
         Console(width=100).print(table)
 

@@ -3,17 +3,15 @@
 PAIRLOOM_DATA=folder python benchmarks/drift.py [--sudden] [--slow] [--covtype] [--iid] [--seeds 21 22 23]
     [--without-forest] [--figure] [--jobs N] [--toy]
 
-Without a choice all four. ``--sudden``: four streams of 60,000 rows whose concept changes at row 20,000; rows until
-each learner is back, with and without what it has against changes, beside river's adaptive random forest (how they are
-counted: ``changes/recovery.py``). ``--slow``: 200,000 rows of ``pairloom.data.fraud_like`` with drift, beside LightGBM
-and river. ``--covtype``: covtype in the order of its file. ``--iid``: what ``drift="auto"`` costs where nothing
-changes. ``--figure`` draws docs/drift.png from what was measured, sudden and slow. Nothing is to be chosen by the
-default seeds. One core, processor time, one run.
+Without options, all four. ``--sudden``: four streams of 60,000 rows whose concept changes at row 20,000; the number of
+rows until each learner has recovered, with and without change detection, compared with river's adaptive random forest
+(``changes/recovery.py`` has the definition). ``--slow``: 200,000 rows of ``pairloom.data.fraud_like`` with drift,
+compared with LightGBM and river. ``--covtype``: covtype in file order. ``--iid``: the cost of ``drift="auto"`` without
+change. ``--figure`` draws docs/drift.png from the results of sudden and slow. Do not use the default seeds for any
+choice. One core, CPU time, one run.
 """
 
 import argparse
-import os
-import sys
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,58 +26,56 @@ from changes.learners import FAST, FOREST
 from changes.order import Walk, covtype, table_of_order
 from changes.still import table_of_still
 from changes.streams import GENERATORS, Length
+from common.script import DOCS, make_parser, require_data
 from contest.datasets import DATASETS, TOY
 from mixed.payments import Size
 from pairloom.data import imbalanced
 
-DOCS = Path(__file__).parent.parent / "docs"
-
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--sudden", action="store_true", help="sudden changes")
     parser.add_argument("--slow", action="store_true", help="a slow change: payments")
-    parser.add_argument("--covtype", action="store_true", help="covtype in its own order")
-    parser.add_argument("--iid", action="store_true", help="sets in random order")
+    parser.add_argument("--covtype", action="store_true", help="covtype in file order")
+    parser.add_argument("--iid", action="store_true", help="data sets in random order")
     parser.add_argument("--seeds", type=int, nargs="+", default=[21, 22, 23], help="of the streams")
-    parser.add_argument("--without-forest", action="store_true", help="leave out river's, which is slow")
+    parser.add_argument("--without-forest", action="store_true", help="without river's forest, which is slow")
     parser.add_argument("--figure", action="store_true", help="draw docs/drift.png; measures --sudden and --slow")
     parser.add_argument("--jobs", type=int, default=1, help="measurements at a time")
-    parser.add_argument("--toy", action="store_true", help="a small run on made-up rows")
-    asked = parser.parse_args()
-    if asked.figure:
-        asked.sudden = asked.slow = True
-    if not (asked.sudden or asked.slow or asked.covtype or asked.iid):
-        asked.sudden = asked.slow = asked.covtype = asked.iid = True
-        asked.figure |= asked.toy
-    if (asked.covtype or asked.iid) and not asked.toy and "PAIRLOOM_DATA" not in os.environ:
-        sys.exit("set PAIRLOOM_DATA to the folder with covtype.binary.xz")
-    return asked
+    options = parser.parse_args()
+    if options.figure:
+        options.sudden = options.slow = True
+    if not (options.sudden or options.slow or options.covtype or options.iid):
+        options.sudden = options.slow = options.covtype = options.iid = True
+        options.figure |= options.toy
+    if (options.covtype or options.iid) and not options.toy:
+        require_data("covtype.binary.xz")
+    return options
 
 
 def main() -> None:
-    asked = arguments()
-    toy, seeds, console = asked.toy, [0] if asked.toy else asked.seeds, Console(width=170)
+    options = arguments()
+    toy, seeds, console = options.toy, [0] if options.toy else options.seeds, Console(width=170)
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        if asked.sudden:
-            learners = FAST if asked.without_forest else (*FAST, FOREST)
+        if options.sudden:
+            learners = FAST if options.without_forest else (*FAST, FOREST)
             length = Length(300, 300, window=100, positives=5) if toy else Length()
             names = ["reversed, 50 % positive"] if toy else list(GENERATORS)
-            changes = sudden.measure(names, learners, seeds, length, asked.jobs)
+            changes = sudden.measure(names, learners, seeds, length, options.jobs)
             console.print(sudden.table_of_recovery(changes, length))
-        if asked.slow:
+        if options.slow:
             size = Size(rows=400, block=100, every=100, positive=0.2) if toy else Size(rows=200_000)
-            payments = slow.measure(seeds, size, not asked.without_forest, asked.jobs)
+            payments = slow.measure(seeds, size, not options.without_forest, options.jobs)
             console.print(slow.table_of_payments(payments, seeds, size))
-        if asked.figure:
+        if options.figure:
             with TemporaryDirectory() as folder:
                 draw(names[0], changes, length, payments, size, (Path(folder) if toy else DOCS) / "drift.png")
-        if asked.covtype:
+        if options.covtype:
             X, y = imbalanced(600, 5) if toy else covtype()
             walk = Walk(block=100, window=100, together=2) if toy else Walk()
             console.print(table_of_order(X, np.maximum(y, 0), walk))
-        if asked.iid:
+        if options.iid:
             console.print(table_of_still(TOY if toy else DATASETS, seeds[:2]))
 
 

@@ -1,11 +1,10 @@
-"""The blocked engine: one model, 64 and 512 models beside scikit-learn's pipeline; where the time goes; length.
+"""The blocked engine: 1, 64 and 512 models compared with scikit-learn, a breakdown of the time, and long streams.
 
 One core, CPU time of the process, everything in one run.
 
 python benchmarks/engine.py [--toy]
 """
 
-import argparse
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -14,29 +13,15 @@ from dataclasses import replace
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import SGDClassifier
 from threadpoolctl import threadpool_limits
 
-from pairloom import Gaussian, Grid, Learner, RandomFourier, Strata, Stream
+from common.script import make_parser, make_table
+from common.yardstick import BATCH, D_IN, D_OUT, STRATA, Learn, microseconds, scikit_learn, stream
+from pairloom import Grid, Learner, Stream
 from pairloom.engines import blocked
+from pairloom.features import Gaussian, RandomFourier
+from pairloom.memory import Strata
 from pairloom.systems import FPOGD
-
-D_IN, D_OUT, STRATA, BATCH = 22, 1024, 32, 512
-Learn = Callable[[np.ndarray, np.ndarray], object]
-
-
-def stream(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with a non-linear rare class, about 16 % positive."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, D_IN)).astype(np.float32)
-    return X, np.where(np.square(X[:, :5]).sum(axis=1) > 8, 1, -1)
-
-
-def scikit_learn() -> Learn:
-    sampler = RBFSampler(n_components=D_OUT, gamma=0.5 / D_IN, random_state=0).fit(np.zeros((1, D_IN), np.float32))
-    model = SGDClassifier(loss="log_loss", random_state=0)
-    return lambda X, y: model.partial_fit(sampler.transform(X), y, classes=[-1, 1])
 
 
 def fpogd(**parameters: object) -> FPOGD:
@@ -44,21 +29,11 @@ def fpogd(**parameters: object) -> FPOGD:
 
 
 def grid(n_etas: int, n_alphas: int, **parameters: object) -> Stream:
-    """Steps 2^-1 ... and shrinkages 10^-1 ..."""
+    """Return a stream of models with steps 2^-1, ... and penalties 10^-1, ..."""
     return fpogd(**parameters).grid(etas=2.0 ** -np.arange(1, n_etas + 1), alphas=10.0 ** -np.linspace(1, 8, n_alphas))
 
 
-def microseconds(learn: Learn, X: np.ndarray, y: np.ndarray) -> float:
-    """CPU time per example, over batches of 512, after a first part that compiles and warms up."""
-    warm = 4 * BATCH
-    learn(X[:warm], y[:warm])
-    start = time.process_time()
-    for i in range(warm, len(y), BATCH):
-        learn(X[i : i + BATCH], y[i : i + BATCH])
-    return (time.process_time() - start) / (len(y) - warm) * 1e6
-
-
-def beside_scikit_learn(n: int, rounds: int, small: tuple[int, int], large: tuple[int, int]) -> Table:
+def compare_with_scikit_learn(n: int, rounds: int, small: tuple[int, int], large: tuple[int, int]) -> Table:
     X, y = stream(n)
     make: dict[str, tuple[int, Callable[[], Learn]]] = {"RBFSampler + SGDClassifier": (1, scikit_learn)}
     for space in ("features", "input"):
@@ -78,13 +53,13 @@ def beside_scikit_learn(n: int, rounds: int, small: tuple[int, int], large: tupl
             a * b, lambda a=a, b=b, changes=changes: grid(a, b, cluster_in="input", **changes).partial_fit,
         )  # fmt: skip
     times = defaultdict(list)
-    for _ in range(rounds):  # interleaved, so that a busy moment of the machine hits all alike
+    for _ in range(rounds):  # interleaved, so that other load on the machine affects all alike
         for name, (models, learner) in make.items():
             rows = slice(0, max(6 * BATCH, n // max(1, models // 16)))
-            times[name].append(microseconds(learner(), X[rows], y[rows]))
-    table = Table(title=f"d = {D_IN}, D = {D_OUT}, {STRATA} strata per class, float32, one core")
-    for column in ("learner", "us per example (best of runs)", "times scikit-learn", "us per model"):
-        table.add_column(column, justify="left" if column == "learner" else "right")
+            times[name].append(microseconds(learner(), X[rows], y[rows], 4 * BATCH, time.process_time))
+    title = f"d = {D_IN}, D = {D_OUT}, {STRATA} strata per class, float32, one core"
+    headings = ["us per example (best of runs)", "times scikit-learn", "us per model"]
+    table = make_table(title, ["learner"], headings)
     yardstick = min(times["RBFSampler + SGDClassifier"])
     for name, (models, _) in make.items():
         best = min(times[name])
@@ -93,7 +68,7 @@ def beside_scikit_learn(n: int, rounds: int, small: tuple[int, int], large: tupl
 
 
 def best_of(call: Callable[[], object], repeats: int) -> float:
-    """Seconds."""
+    """Return the least CPU seconds of several calls."""
     call()
     spent = []
     for _ in range(repeats):
@@ -104,14 +79,14 @@ def best_of(call: Callable[[], object], repeats: int) -> float:
 
 
 def gemm_peak(repeats: int) -> float:
-    """Flops per second of a product that fits the cache."""
+    """Return the flops per second of a product that fits in the cache."""
     A = np.random.default_rng(0).normal(size=(768, 768)).astype(np.float32)
     B = A.copy()
     return 2 * 768**3 / best_of(lambda: A @ B, repeats)
 
 
 def clocks(model: Stream, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """Seconds spent in the parts of the engine while rows are learned, and in all."""
+    """Return the seconds spent in each part of the engine while it learns rows, and in total."""
     spent: dict[str, float] = defaultdict(float)
 
     def timed(name: str, function: Callable[..., object]) -> Callable[..., object]:
@@ -135,7 +110,7 @@ def clocks(model: Stream, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 
 def roofline(models: int, dim: int, strata: int, n: int, repeats: int) -> Table:
-    """Each product alone on a block's shapes; each part of the engine on a stream; the rest."""
+    """Time each product on the shapes of a block, each part of the engine on a stream, and the rest."""
     X, y = stream(n)
     memory = Strata(eps=0.0, max_strata=strata, cluster_in="input")
     one = Learner(features=RandomFourier(dim, Gaussian(0.5 / D_IN)), memory=memory, seed=0)
@@ -154,11 +129,9 @@ def roofline(models: int, dim: int, strata: int, n: int, repeats: int) -> Table:
     }
     rows = X[learned : 2 * learned], y[learned : 2 * learned]
     spent = clocks(side_by_side, *rows)
-    table = Table(
-        title=f"{models} models, D = {dim}, {S} slots, blocks of {b}: time by part; peak {peak / 1e9:.0f} GFLOP/s"
-    )
-    for column in ("part", "us per example", "kflops per example", "kB per example", "share of peak"):
-        table.add_column(column, justify="left" if column == "part" else "right")
+    title = f"{models} models, D = {dim}, {S} slots, blocks of {b}: time by part; peak {peak / 1e9:.0f} GFLOP/s"
+    headings = ["us per example", "kflops per example", "kB per example", "share of peak"]
+    table = make_table(title, ["part"], headings)
     flops_all, seconds_all = 0.0, 0.0
     for name, (call, flops, times) in products.items():
         seconds = best_of(call, repeats) * times
@@ -175,7 +148,7 @@ def roofline(models: int, dim: int, strata: int, n: int, repeats: int) -> Table:
 
 
 def loop_flops(model: Grid, S: int) -> float:
-    """Per example and model, in the small products of the compiled loop: partners, slots, rows of the block."""
+    """Return the flops per example and model in the small products of the compiled loop."""
     share = 0.16
     runs = 2 * share * (1 - share)
     s, b = S / 2, model.block_rows
@@ -191,9 +164,8 @@ def add_row(table: Table, name: str, seconds: float, flops: float, bytes_: float
 def length(n: int, models: tuple[int, int]) -> Table:
     X, y = stream(min(n, 50_000))
     model = grid(*models, cluster_in="input")
-    table = Table(title=f"{models[0] * models[1]} models over a long stream")
-    for column in ("rows", "us per example", "bytes of the grid"):
-        table.add_column(column, justify="right")
+    title = f"{models[0] * models[1]} models over a long stream"
+    table = make_table(title, [], ["rows", "us per example", "bytes of the grid"])
     marks, seen, last, spent = [n // 100, n // 10, n // 2, n], 0, 0, 0.0
     for mark in marks:
         while seen < mark:
@@ -208,17 +180,15 @@ def length(n: int, models: tuple[int, int]) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the benchmark works")
-    toy = parser.parse_args().toy
+    toy = make_parser(__doc__).parse_args().toy
     console = Console(width=120)
     with threadpool_limits(1):
         if toy:
-            console.print(beside_scikit_learn(3_000, 1, (2, 2), (2, 3)))
+            console.print(compare_with_scikit_learn(3_000, 1, (2, 2), (2, 3)))
             console.print(roofline(4, 64, 4, 3_000, 1))
             console.print(length(3_000, (2, 2)))
             return
-        console.print(beside_scikit_learn(40_000, 5, (8, 8), (16, 32)))
+        console.print(compare_with_scikit_learn(40_000, 5, (8, 8), (16, 32)))
         for models in (64, 512):
             console.print(roofline(models, D_OUT, STRATA, 12_000, 20))
         for models in (1, 64):

@@ -1,19 +1,17 @@
-"""Trees as features, one pass, one step size for all sets: AUC and time beside random Fourier features.
+"""Trees as features, one pass, one step size for all data sets: AUC and time compared with random Fourier features.
 
 PAIRLOOM_DATA=folder python benchmarks/forest.py [--data NAME ...] [--pairs] [--calls] [--figure] [--toy]
 
-One split of 80 to 20 (covtype: 200,000 rows), one core, rows in batches of 512. A table of maps: test AUC, and
-microseconds per row from the first row to the last, growing included; the Fourier map has as many features as take the
-time of the random forest. ``--pairs``: partners and losses over one forest, also with one positive in a hundred.
-``--calls``: the longest single calls, and six steps side by side against one. ``--figure``
-draws docs/forest.png from the table.
+One 80/20 split (covtype: 200,000 rows), one core, rows in batches of 512. A table of feature maps: test AUC, and
+microseconds per row over the whole stream, including growth; the Fourier map has as many features as fit in the time of
+the random forest. ``--pairs``: partners and losses over one forest, also with one positive in a hundred. ``--calls``:
+the longest single calls, and six step sizes side by side compared with one. ``--figure`` draws docs/forest.png from the
+table.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -22,25 +20,18 @@ from rich.table import Table
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from common.script import DOCS, make_parser, make_table
+from common.yardstick import seconds
 from contest.datasets import DATASETS, TOY, Data
 from contest.forest import draw_auc_against_time, mean_partner, one_point
-from pairloom import (
-    L2,
-    AdaGrad,
-    Constant,
-    Forest,
-    Gaussian,
-    Latest,
-    Learner,
-    Logistic,
-    RandomFourier,
-    SquaredHinge,
-    StepPath,
-    Strata,
-    Stream,
-)  # fmt: skip
+from pairloom import Learner, Stream
+from pairloom.features import Forest, Gaussian, RandomFourier
+from pairloom.losses import Logistic, SquaredHinge
+from pairloom.memory import Latest, Strata
+from pairloom.models import StepPath
+from pairloom.steps import L2, AdaGrad, Constant  # fmt: skip
 
-ETA, BATCH, MOST = 0.1, 512, 200_000
+ETA, MAX_ROWS = 0.1, 200_000
 FORESTS = {
     "forest, grown once": Forest(100),
     "forest, renewed": Forest(100, growth="renewed"),
@@ -51,13 +42,13 @@ Rows = tuple[np.ndarray, np.ndarray]
 
 
 def over(forest: Forest, **parts: object) -> Learner:
-    """What learns over a forest, unless parts say otherwise."""
+    """Return the default learner over a forest, with other ``parts`` if given."""
     plain = {"loss": SquaredHinge(), "memory": Latest(size=4), "step": AdaGrad(ETA), "penalty": L2(), "seed": 0}
     return Learner(forest, **plain | parts)
 
 
 def fourier(n_components: int) -> Learner:
-    """The same pairs over random Fourier features; averages make one step good for all sets."""
+    """Return the same over random Fourier features; with averaging, one step size suits all data sets."""
     features = RandomFourier(n_components, Gaussian("median"), scale="standard")
     return Learner(
         features, loss=SquaredHinge(), memory=Latest(size=4), step=Constant(0.25), average="poly", penalty=L2(), seed=0
@@ -65,22 +56,17 @@ def fourier(n_components: int) -> Learner:
 
 
 def split(data: Data) -> tuple[Rows, Rows]:
-    """Rows to learn and rows to test."""
+    """Return training rows and test rows."""
     X, y = data.read()
-    X, y = X[:MOST].astype(np.float32), np.where(y[:MOST] > 0, 1, -1)
+    X, y = X[:MAX_ROWS].astype(np.float32), np.where(y[:MAX_ROWS] > 0, 1, -1)
     cut = int(0.8 * len(y))
     return (X[:cut], y[:cut]), (X[cut:], y[cut:])
 
 
-def learn(model: object, rows: Rows) -> tuple[Stream, float, float]:
-    """The stream after all rows, CPU microseconds per row, and the milliseconds of the longest batch."""
-    X, y = rows
-    stream, longest, start = Stream(model), 0.0, time.process_time()
-    for at in range(0, len(y), BATCH):
-        before = time.process_time()
-        stream.partial_fit(X[at : at + BATCH], y[at : at + BATCH])
-        longest = max(longest, time.process_time() - before)
-    return stream, (time.process_time() - start) / len(y) * 1e6, longest * 1e3
+def learn(model: object, rows: Rows) -> tuple[Stream, float]:
+    """Return the stream after all rows, and the CPU microseconds per row."""
+    stream = Stream(model)
+    return stream, 1e6 * seconds(stream.partial_fit, *rows) / len(rows[1])
 
 
 def area(stream: Stream, rows: Rows) -> float:
@@ -88,14 +74,14 @@ def area(stream: Stream, rows: Rows) -> float:
 
 
 def as_long(microseconds: float, rows: Rows) -> int:
-    """Fourier features that take so long, by the times of two maps on some rows after the first."""
+    """Return the number of Fourier features that take this long, interpolated from the times of two maps."""
     few, many = (settled(fourier(n), rows) for n in (256, 1024))
     slope = max(1e-9, (many - few) / 768)
     return int(np.clip(256 + (microseconds - few) / slope, 64, 16384)) // 2 * 2
 
 
 def settled(model: object, rows: Rows) -> float:
-    """CPU microseconds per row once rules on data are settled; of all rows if there are few."""
+    """Return the CPU microseconds per row once data-dependent settings are fixed; of all rows if there are few."""
     X, y = rows
     stream = Stream(model).partial_fit(X[:1024], y[:1024])
     X, y = (X[1024:5120], y[1024:5120]) if len(y) > 2048 else (X, y)
@@ -105,19 +91,19 @@ def settled(model: object, rows: Rows) -> float:
 
 
 def maps(data: list[Data], forests: dict[str, Forest]) -> Iterator[tuple[str, str, float, float]]:
-    """Set, map, AUC, microseconds per row."""
+    """Yield data set, feature map, AUC and microseconds per row."""
     for one in data:
         rows, test = split(one)
         spent = 0.0
         for name, forest in forests.items():
-            stream, spent, _ = learn(over(forest), rows)
+            stream, spent = learn(over(forest), rows)
             yield one.name, name, area(stream, test), spent
-        stream, spent, _ = learn(fourier(as_long(spent, rows)), rows)
+        stream, spent = learn(fourier(as_long(spent, rows)), rows)
         yield one.name, f"Fourier, D = {stream.coef.shape[1]:,}", area(stream, test), spent
 
 
 def rare(rows: Rows, share: float = 0.01) -> Rows:
-    """All negative rows, and so many of the positive ones, evenly spaced, that they have this share; at least ten."""
+    """Return all negative rows, and evenly spaced positive ones that make up ``share``; at least ten."""
     X, y = rows
     positive = np.flatnonzero(y > 0)
     n = max(10, int(share / (1 - share) * np.sum(y < 0)))
@@ -135,12 +121,12 @@ PARTNERS: dict[str, Callable[[Forest], Learner]] = {
 
 
 def partners(data: list[Data], forest: Forest) -> Iterator[tuple[str, str, float, float]]:
-    """Set, partners, AUC, microseconds per row."""
+    """Yield data set, partners, AUC and microseconds per row."""
     for one in data:
         for name, pick in ((one.name, lambda rows: rows), (f"{one.name}, 1 %", rare)):
             rows, test = (pick(part) for part in split(one))
             for what, make in PARTNERS.items():
-                stream, spent, _ = learn(make(forest), rows)
+                stream, spent = learn(make(forest), rows)
                 yield name, what, area(stream, test), spent
             for what, rule in (("mean score", mean_partner), ("pointwise logistic", one_point)):
                 scores, spent = rule(over(forest), rows, test[0])
@@ -148,7 +134,7 @@ def partners(data: list[Data], forest: Forest) -> Iterator[tuple[str, str, float
 
 
 def calls(n: int, d: int) -> Table:
-    """What single calls take."""
+    """Measure single calls."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)).astype(np.float32)
     y = np.where(X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=n) > 1, 1, -1)
@@ -168,9 +154,7 @@ def calls(n: int, d: int) -> Table:
 
 
 def shown(found: list[tuple[str, str, float, float]], heading: str) -> Table:
-    table = Table("data", heading, title="One pass, one step size")
-    for name in ("AUC", "us per row"):
-        table.add_column(name, justify="right")
+    table = make_table("One pass, one step size", ["data", heading], ["AUC", "us per row"])
     for at, (data, name, auc, spent) in enumerate(found, start=1):
         last = at < len(found) and found[at][0] != data
         table.add_row(data, name, f"{auc:.4f}", f"{spent:.1f}", end_section=last)
@@ -178,27 +162,27 @@ def shown(found: list[tuple[str, str, float, float]], heading: str) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = make_parser(__doc__)
     parser.add_argument("--data", nargs="+", choices=[one.name for one in DATASETS])
-    for name in ("pairs", "calls", "figure", "toy"):
+    for name in ("pairs", "calls", "figure"):
         parser.add_argument(f"--{name}", action="store_true")
-    asked = parser.parse_args()
-    data = list(TOY) if asked.toy else [one for one in DATASETS if not asked.data or one.name in asked.data]
-    forests = {name: replace(forest, n_trees=10) for name, forest in FORESTS.items()} if asked.toy else FORESTS
+    options = parser.parse_args()
+    data = list(TOY) if options.toy else [one for one in DATASETS if not options.data or one.name in options.data]
+    forests = {name: replace(forest, n_trees=10) for name, forest in FORESTS.items()} if options.toy else FORESTS
     console, waiting = Console(), Console(stderr=True)
     with threadpool_limits(1):
         for growth in ("once", "renewed", "boosted"):  # compiles
             learn(over(Forest(5, growth=growth)), (np.zeros((600, 2), np.float32), np.tile([-1, 1], 300)))
-        if asked.calls or asked.toy:
-            console.print(calls(*((300, 5) if asked.toy else (20_000, 80))))
-        if asked.pairs or asked.toy:
+        if options.calls or options.toy:
+            console.print(calls(*((300, 5) if options.toy else (20_000, 80))))
+        if options.pairs or options.toy:
             every = partners(data, next(iter(forests.values())))
             console.print(shown(list(track(every, "partners", console=waiting)), "partners"))
-        if not (asked.pairs or asked.calls):
+        if not (options.pairs or options.calls):
             found = list(track(maps(data, forests), "maps", total=5 * len(data), console=waiting))
             console.print(shown(found, "map"))
-            if asked.figure and not asked.toy:
-                draw_auc_against_time(found, Path(__file__).parent.parent / "docs" / "forest.png")
+            if options.figure and not options.toy:
+                draw_auc_against_time(found, DOCS / "forest.png")
 
 
 if __name__ == "__main__":

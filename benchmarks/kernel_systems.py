@@ -1,13 +1,11 @@
-"""The systems on exact kernels: AUC and time on real data, one shuffled 80/20 split, one core.
+"""Systems on exact kernels: AUC and time on real data, one shuffled 80/20 split, one core.
 
 PAIRLOOM_DATA=folder python benchmarks/kernel_systems.py [--toy]
 
-Settings are the best of a small grid on the last fifth of the training part; learning then starts anew on all of it.
+Settings are the best of a small grid on the last fifth of the training part; models are then trained on all of it.
 The speed of KOIL is that of 100 + 100 supports and 22 columns, in batches of 512.
 """
 
-import argparse
-import os
 from dataclasses import dataclass, field
 from itertools import product
 from time import perf_counter
@@ -21,20 +19,22 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from common.script import has_data, make_parser, make_table
+from common.yardstick import BATCH, stream
 from pairloom.data import load_dataset
 from pairloom.systems import KOIL, OPERA, ProjectronPP, SparseKernelAUC
 
 
 @dataclass(frozen=True)
 class Task:
-    """A system on a data set, what is tuned, and the AUC it should reach; ``rows`` of the training part, if not all."""
+    """A system on a data set, its tuned parameters and its target AUC; ``rows``: training rows, if not all."""
 
     name: str
     data: str
     make: Any
     grid: dict[str, list[Any]]
     fixed: dict[str, Any] = field(default_factory=dict)
-    bar: float | None = None
+    target: float | None = None
     rows: int | None = None
 
 
@@ -49,7 +49,7 @@ TASKS = [
 
 
 def read(name: str, toy: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Shuffled rows, and labels that are 1 or not."""
+    """Return shuffled rows, and labels -1 and 1."""
     if toy:
         X, y = load_breast_cancer(return_X_y=True)
         X, y = (X - X.mean(axis=0)) / X.std(axis=0), y
@@ -81,7 +81,7 @@ def run(task: Task, toy: bool) -> list[str]:
     aucs = [auc(model, X[cut:], y[cut:])] + [auc(fitted(best, train, seed), X[cut:], y[cut:]) for seed in (1, 2)]
     settings = ", ".join(f"{key} = {value:.3g}" if value == value and not isinstance(value, str) else f"{key} = {value}"
                          for key, value in zip(task.grid, best, strict=True))  # fmt: skip
-    bar = "" if task.bar is None else f"{task.bar}"
+    target = "" if task.target is None else f"{task.target}"
     spread = f"{min(aucs):.4f} to {max(aucs):.4f}"
     return [
         task.name,
@@ -89,38 +89,31 @@ def run(task: Task, toy: bool) -> list[str]:
         f"{train.stop:,}",
         settings,
         spread,
-        bar,
+        target,
         f"{seconds:.1f}",
         f"{train.stop / seconds:,.0f}",
     ]
 
 
 def accuracies(tasks: list[Task], toy: bool) -> Table:
-    made = Table(title="Three seeds, one split")
-    for heading in ("system", "data", "rows", "settings"):
-        made.add_column(heading)
-    for heading in ("test AUC", "bar", "seconds", "rows/s"):
-        made.add_column(heading, justify="right")
+    text, numbers = ["system", "data", "rows", "settings"], ["test AUC", "target", "seconds", "rows/s"]
+    made = make_table("Three seeds, one split", text, numbers)
     for task in track(tasks, description="AUC", transient=True):
         made.add_row(*run(task, toy))
     return made
 
 
 def koil_speed(n: int) -> str:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 22)).astype(np.float32)
-    y = np.where(np.square(X[:, :5]).sum(axis=1) > 8, 1, -1)
+    X, y = stream(n)
     model = KOIL(random_state=0).fit(X[:1024], y[:1024])
     began = perf_counter()
-    for start in range(0, n, 512):
-        model.partial_fit(X[start : start + 512], y[start : start + 512])
+    for start in range(0, n, BATCH):
+        model.partial_fit(X[start : start + BATCH], y[start : start + BATCH])
     return f"KOIL, 100 + 100 supports, 22 columns: {n / (perf_counter() - began):,.0f} examples per second"
 
 
 def sparse_kernel_seconds(n: int) -> str:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 50)).astype(np.float32)
-    y = np.where(np.square(X[:, :5]).sum(axis=1) > 8, 1, -1)
+    X, y = stream(n, 50)
     SparseKernelAUC(random_state=0, max_support=5).fit(X[:500], y[:500])
     began = perf_counter()
     SparseKernelAUC(random_state=0, tol=0.0).fit(X, y)
@@ -128,14 +121,12 @@ def sparse_kernel_seconds(n: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the benchmark works")
-    toy = parser.parse_args().toy
+    toy = make_parser(__doc__).parse_args().toy
     console = Console(width=130)
     with threadpool_limits(1):
         console.print(koil_speed(2048 if toy else 102_400))
         console.print(sparse_kernel_seconds(600 if toy else 10_000))
-        if toy or "PAIRLOOM_DATA" in os.environ:
+        if toy or has_data():
             console.print(accuracies(TASKS, toy))
         else:
             console.print("PAIRLOOM_DATA is not set: no AUC on real data")

@@ -1,15 +1,14 @@
-"""What a model says that it holds, `nbytes_`, and what a race may hold, its budget, beside what the process sees.
+"""`nbytes_` of models and the budget of a race, compared with the memory of the process.
 
 python benchmarks/memory.py [--toy]
 
-Linux only. Each case is a process of its own. It compiles by a small fit of the same kind, gives back what is free and
-sets the peak of its resident memory back; then it learns a stream in chunks of 256 rows and scores a few. The rows are
-there before, so what grows is the model and what learning takes besides. One core, float32. The end is measured after
-malloc_trim: the allocator may keep more of what is free. The last column is the peak over budget or nbytes_, whichever
-is larger.
+Linux only. Each case runs in a separate process. It compiles the code with a small fit of the same kind, releases free
+memory and resets the peak of its resident memory; then it learns a stream in chunks of 256 rows and scores a few. The
+rows are allocated before, so that the growth is due to the model and to learning. One core, float32. The end is
+measured after malloc_trim; without it the allocator may keep more free memory. The last column is the peak divided by
+budget or nbytes_, whichever is larger.
 """
 
-import argparse
 import ctypes
 import gc
 import json
@@ -24,11 +23,12 @@ import numpy as np
 import scipy.sparse as sp
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_limits
 
-from pairloom import AUCClassifier, Forest, Gaussian, RandomFourier
+from common.script import make_parser, make_table, require_linux
+from pairloom import AUCClassifier
+from pairloom.features import Forest, Gaussian, RandomFourier
 from pairloom.race import Budget, Portfolio
 from pairloom.systems import FPOGD, ExactAUC, ProjectronPP
 
@@ -43,7 +43,7 @@ SMALL = Portfolio(
 
 @dataclass(frozen=True)
 class Case:
-    """A model, a small one that compiles the same code, and the stream: its columns, dense or CSR, and its rows."""
+    """A model, a small one that compiles the same code, and the shape of the stream."""
 
     make: Callable[[], Any]
     compiles: Callable[[], Any]
@@ -52,7 +52,7 @@ class Case:
     sparse: bool = False
 
     def stream(self, rows: int, columns: int) -> tuple[Any, np.ndarray]:
-        """Rows of normal values, or of 70 words each; which side of a line or of a curve is positive, with noise."""
+        """Return rows of normal values, or CSR rows of 70 entries each, with noisy labels."""
         rng = np.random.default_rng(0)
         if self.sparse:
             X = sp.random_array((rows, columns), density=70 / columns, format="csr", rng=rng, dtype=np.float32)
@@ -101,7 +101,7 @@ TOY = {
 
 
 def learn(model: Any, X: Any, y: np.ndarray) -> Any:
-    """One pass in chunks, and a look at the scores."""
+    """Learn rows in chunks, then score a few."""
     for start in range(0, len(y), CHUNK):
         model.partial_fit(X[start : start + CHUNK], y[start : start + CHUNK])
     (model.decision_function if hasattr(model, "decision_function") else model.score)(X[:CHUNK])
@@ -109,59 +109,56 @@ def learn(model: Any, X: Any, y: np.ndarray) -> Any:
 
 
 def resident(name: str) -> int:
-    """Bytes of the process, by the kernel: VmRSS now, VmHWM at most."""
+    """Return resident bytes of the process: VmRSS now, VmHWM at the peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith(name)).split()[1])
 
 
-def settled() -> int:
-    """What is resident when all that is free was given back."""
+def resident_after_release() -> int:
+    """Release free memory, and return the resident bytes."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     return resident("VmRSS")
 
 
 def measure(case: Case) -> dict[str, int]:
-    """What the model says, and how far resident memory grew, at most and in the end."""
+    """Return the size reported by the model, and the growth of resident memory at the peak and at the end."""
     learn(case.compiles(), *case.stream(min(case.rows, 16_500), min(case.columns, 100)))
     X, y = case.stream(case.rows, case.columns)
-    # BLAS, NumPy's and SciPy's, keeps the buffers of the first large product.
+    # BLAS, in NumPy and in SciPy, keeps the buffers of the first large product.
     for kind in (np.float32, np.float64):
         np.matmul(*np.ones((2, 2048, 2048), kind))
     dgemm(1.0, *np.ones((2, 2048, 2048)))
-    before = settled()
+    before = resident_after_release()
     Path("/proc/self/clear_refs").write_text("5")
     model = learn(case.make(), X, y)
     peak = resident("VmHWM")
-    said = int(model.nbytes_ if hasattr(model, "nbytes_") else model.nbytes)
-    return {"said": said, "peak": peak - before, "end": settled() - before}
+    reported = int(model.nbytes_ if hasattr(model, "nbytes_") else model.nbytes)
+    return {"reported": reported, "peak": peak - before, "end": resident_after_release() - before}
 
 
 def run(name: str) -> list[str]:
-    """The line of a case, measured in a fresh process."""
+    """Return the row of a case, measured in a new process."""
     done = subprocess.run([sys.executable, __file__, "--case", name], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     budget = Budget().bytes if name.startswith("AUCClassifier") else 0
-    size = [found["said"], budget, found["end"], found["peak"]]
-    ratios = [found["end"] / found["said"], found["peak"] / max(found["said"], budget)]
+    size = [found["reported"], budget, found["end"], found["peak"]]
+    ratios = [found["end"] / found["reported"], found["peak"] / max(found["reported"], budget)]
     return [name, *(f"{value / 1e6:,.1f}" if value else "" for value in size), *(f"{ratio:.2f}" for ratio in ratios)]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the benchmark works")
+    parser = make_parser(__doc__)
     parser.add_argument("--case", help="measure one case in this process, and print it as JSON")
-    asked = parser.parse_args()
-    if not sys.platform.startswith("linux"):
-        sys.exit("this benchmark reads /proc, which Linux has")
-    if asked.case:
+    options = parser.parse_args()
+    require_linux()
+    if options.case:
         with threadpool_limits(1):
-            print(json.dumps(measure({**CASES, **TOY}[asked.case])))
+            print(json.dumps(measure({**CASES, **TOY}[options.case])))
         return
-    table = Table(title="MB")
-    for column in ("model", "nbytes_", "budget", "end", "peak", "end / nbytes_", "peak / larger"):
-        table.add_column(column, justify="left" if column == "model" else "right")
-    for name in track(TOY if asked.toy else CASES, description="memory", console=Console(stderr=True)):
+    headings = ["nbytes_", "budget", "end", "peak", "end / nbytes_", "peak / larger"]
+    table = make_table("MB", ["model"], headings)
+    for name in track(TOY if options.toy else CASES, description="memory", console=Console(stderr=True)):
         table.add_row(*run(name))
     Console(width=120).print(table)
 

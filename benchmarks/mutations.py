@@ -1,16 +1,15 @@
-"""Do the tests notice? Seeded one-line changes to the package, each run against the tests that execute the line.
+"""Mutation testing: seeded one-line changes to the package, each run against the tests that execute the line.
 
 python benchmarks/mutations.py [CHECKOUT] [--count 60] [--seed 0] [--only FILE.json] [--out FILE.json] [--toy]
 
-A mutation turns < into <=, + into -, min into max, a number into another, and the like, in one place of a copy of the
-package. The tests are chosen by coverage: the suite runs once, and each mutation meets the tests that reach its line,
-the fastest first, until one fails. Lines of compiled functions are not traced: there, the lines that call them count,
+A mutation changes < to <=, + to -, min to max, a number to another, and so on, in one place of a copy of the package.
+Tests are selected by coverage: the suite runs once, and each mutation is tested with the tests that reach its line,
+the fastest first, until one fails. Lines of compiled functions are not traced; instead, the lines that call them count,
 and tests that name them. Tests that fail without any mutation are left out. ``--only`` repeats the mutations that
 another run wrote to ``--out``, also in another checkout: they are found by file, function and text. ``--folder`` keeps
-the coverage of a checkout for the next run.
+the coverage of a checkout for the next run. ``--toy`` runs no tests.
 """
 
-import argparse
 import ast
 import json
 import os
@@ -29,14 +28,15 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-HERE = Path(__file__).resolve().parent.parent
+from common.script import ROOT, make_parser
+
 FOLDERS = ("engines", "features", "memory", "race", "persist", "columns", "stream")
-SLOW_TEST = 120
+TEST_SECONDS = 120
 """Seconds after which a test fails."""
-SLOW_MUTATION = 300
-"""Seconds after which a mutation counts as one that nobody caught."""
-FEW = 400
-"""Tests that a mutation meets first."""
+MUTATION_SECONDS = 300
+"""Seconds after which a mutation counts as not caught."""
+FIRST_TESTS = 400
+"""Tests that are run first."""
 SWAPS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
     ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.And: "or", ast.Or: "and",
@@ -48,7 +48,7 @@ Where = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Mutation:
-    """``old`` becomes ``new`` at its ``place``-th appearance among all mutations of a function."""
+    """``old`` becomes ``new`` at its ``place``-th occurrence among all mutations of a function."""
 
     file: str
     function: str
@@ -66,7 +66,7 @@ class Spot:
 
 
 def mutations(path: Path, name: str) -> Iterator[tuple[Mutation, Spot]]:
-    """All mutations of a file."""
+    """Yield all mutations of a file."""
     text = path.read_text()
     lines = text.splitlines(keepends=True)
     for top in ast.walk(ast.parse(text)):
@@ -84,7 +84,7 @@ def mutations(path: Path, name: str) -> Iterator[tuple[Mutation, Spot]]:
 
 
 def segment(node: Any, lines: list[str]) -> str:
-    """As ``ast.get_source_segment``, which splits the text into its lines each time."""
+    """Return the source of a node, like ``ast.get_source_segment``, which splits the text into lines each time."""
     taken = [line.encode() for line in lines[node.lineno - 1 : node.end_lineno]]
     taken[-1] = taken[-1][: node.end_col_offset]
     taken[0] = taken[0][node.col_offset :]
@@ -92,7 +92,7 @@ def segment(node: Any, lines: list[str]) -> str:
 
 
 def replaced(node: ast.AST, lines: list[str]) -> str | None:
-    """The code of a node with one thing changed; None if there is nothing to change."""
+    """Return the code of a node with one change; None if there is nothing to change."""
 
     def code(part: ast.AST) -> str:
         return f"({segment(part, lines)})"
@@ -113,7 +113,7 @@ def replaced(node: ast.AST, lines: list[str]) -> str | None:
 
 
 def everything(package: Path) -> dict[Mutation, Spot]:
-    """All mutations of the package."""
+    """Return all mutations of the package."""
     found: dict[Mutation, Spot] = {}
     for folder in FOLDERS:
         for path in sorted((package / folder).glob("*.py")):
@@ -122,7 +122,7 @@ def everything(package: Path) -> dict[Mutation, Spot]:
 
 
 def mutated(text: str, where: Where, new: str) -> str:
-    """The text with one place replaced."""
+    """Return the text with one place replaced."""
     lines = text.splitlines(keepends=True)
     row, column, end_row, end_column = where
     head, tail = lines[row - 1].encode()[:column].decode(), lines[end_row - 1].encode()[end_column:].decode()
@@ -149,18 +149,18 @@ class Suite:
         self.sick: set[str] = set()
 
     def pytest(self, *more: str, seconds: float | None = None) -> tuple[int, str]:
-        """Run pytest; its exit code and output. Raises TimeoutExpired."""
+        """Run pytest; return its exit code and output. Raises TimeoutExpired."""
         env = {**os.environ, "PYTHONPATH": str(self.source), "OPENBLAS_NUM_THREADS": "1"}
         env |= {"NUMBA_CACHE_DIR": str(self.machine_code), "COVERAGE_FILE": str(self.folder / "coverage")}
         command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
-        command += [f"--timeout={SLOW_TEST}", *more]
+        command += [f"--timeout={TEST_SECONDS}", *more]
         done = subprocess.run(
             command, cwd=self.checkout, env=env, capture_output=True, text=True, timeout=seconds, check=False
         )
         return done.returncode, done.stdout
 
     def trace(self) -> None:
-        """Find which tests reach which lines, how long each takes, and which fail as it is."""
+        """Find which tests reach which lines, how long each takes, and which fail without mutations."""
         kept = self.folder / "coverage.json"
         if not kept.exists():
             config = self.folder / "coveragerc"
@@ -192,7 +192,7 @@ class Suite:
         }
 
     def chosen(self, one: Mutation, spot: Spot) -> list[str]:
-        """The tests that reach a mutation, the fastest first."""
+        """Return the tests that reach a mutation, the fastest first."""
         places = [(one.file, line) for line in range(spot.where[0], spot.where[2] + 1)]
         named: set[str] = set()
         if spot.compiled:
@@ -201,13 +201,13 @@ class Suite:
         return sorted(tests - self.sick, key=lambda test: (self.seconds.get(test, 0.0), test))
 
     def _mention(self, names: set[str]) -> set[str]:
-        """The tests of files in which one of these functions is named."""
+        """Return the tests of files that mention one of these functions."""
         words = re.compile(rf"\b({'|'.join(names)})\b")
         files = {path.name for path in (self.checkout / "tests").glob("test_*.py") if words.search(path.read_text())}
         return {test for test in self.seconds if Path(test.partition("::")[0]).name in files}
 
     def verdict(self, one: Mutation, spot: Spot) -> str:
-        """The first test that fails with a mutation; empty if none does."""
+        """Return the first test that fails with a mutation; empty if none does."""
         tests = self.chosen(one, spot)
         if not tests:
             return ""
@@ -223,14 +223,14 @@ class Suite:
             self._discard(one, spot)
 
     def _first_failure(self, tests: list[str]) -> str:
-        """The first of some tests that fails: the fastest few by themselves, then the rest in the suite's own order."""
+        """Return the first test that fails: the fastest ones are run first, then the rest in the order of the suite."""
         names = self.folder / "tests.txt"
-        for part in (tests[:FEW], tests[FEW:]):
+        for part in (tests[:FIRST_TESTS], tests[FIRST_TESTS:]):
             if not part:
                 continue
             names.write_text("\n".join(part))
             try:
-                code, output = self.pytest("-x", f"@{names}", seconds=SLOW_MUTATION)
+                code, output = self.pytest("-x", f"@{names}", seconds=MUTATION_SECONDS)
             except subprocess.TimeoutExpired:
                 return ""
             if code:
@@ -238,7 +238,7 @@ class Suite:
         return ""
 
     def _discard(self, one: Mutation, spot: Spot) -> None:
-        """Remove the machine code of what calls a compiled function: it is inlined there."""
+        """Remove the machine code of all callers of a compiled function, which is inlined there."""
         around = self.calls.around(one.function) if spot.compiled else set()
         for index in self.machine_code.rglob("*.nbi"):
             if index.name.partition("-")[0].rpartition(".")[2] in around:
@@ -246,7 +246,7 @@ class Suite:
 
 
 class Calls:
-    """Who calls whom, by name: Numba's functions are not traced, but those that call them are."""
+    """The call graph by name: compiled functions are not traced, but their callers are."""
 
     def __init__(self, package: Path) -> None:
         self.compiled: dict[str, set[str]] = {}
@@ -265,75 +265,74 @@ class Calls:
                         self.lines.setdefault(name, set()).add((file, node.lineno))  # type: ignore[attr-defined]
 
     def around(self, name: str) -> set[str]:
-        """A compiled function, and all compiled ones that call it at some depth."""
+        """Return a compiled function and all compiled functions that call it, directly or not."""
         found = {name}
         while more := {one for one, used in self.compiled.items() if used & found} - found:
             found |= more
         return found
 
     def places(self, name: str) -> list[tuple[str, int]]:
-        """Where Python calls one of them."""
+        """Return the places where Python calls one of them."""
         return sorted(place for one in self.around(name) for place in self.lines.get(one, ()))
 
 
 def is_compiled(function: ast.FunctionDef) -> bool:
-    """Whether Numba compiles it."""
+    """Return whether Numba compiles it."""
     return any(isinstance(one, ast.Name) and one.id == "compiled" for one in function.decorator_list)
 
 
 def _failed(output: str) -> set[str]:
-    """The tests that failed, by the short summary."""
+    """Return the failed tests of the short summary."""
     found = (re.match(r"(?:FAILED|ERROR) (.+?)(?: - .*)?$", line) for line in output.splitlines())
     return {one[1] for one in found if one}
 
 
 def _seconds(output: str) -> dict[str, float]:
-    """How long each test takes, by --durations."""
+    """Return the seconds of each test, from --durations."""
     found = (re.match(r"([\d.]+)s call +(.+)$", line) for line in output.splitlines())
     return {one[2]: float(one[1]) for one in found if one}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("checkout", nargs="?", type=Path, default=HERE)
+    parser = make_parser(__doc__)
+    parser.add_argument("checkout", nargs="?", type=Path, default=ROOT)
     parser.add_argument("--count", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=Path, help="mutations that another run wrote")
     parser.add_argument(
         "--out",
         type=Path,
-        help="write the mutations and their verdicts, as JSON; a run that was stopped goes on from it",
+        help="write the mutations and their verdicts as JSON; an interrupted run continues from it",
     )
     parser.add_argument("--folder", type=Path, help="keeps the coverage of a checkout for the next run")
-    parser.add_argument("--toy", action="store_true", help="no test is run")
-    asked = parser.parse_args()
-    checkout = asked.checkout.resolve()
+    options = parser.parse_args()
+    checkout = options.checkout.resolve()
     known = everything(checkout / "src" / "pairloom")
-    picked = random.Random(asked.seed).sample(sorted(known, key=str), 3 if asked.toy else asked.count)
-    if asked.only:
-        picked = [Mutation(**item["mutation"]) for item in json.loads(asked.only.read_text())]
-    known_verdicts = json.loads(asked.out.read_text()) if asked.out and asked.out.exists() else []
+    picked = random.Random(options.seed).sample(sorted(known, key=str), 3 if options.toy else options.count)
+    if options.only:
+        picked = [Mutation(**item["mutation"]) for item in json.loads(options.only.read_text())]
+    known_verdicts = json.loads(options.out.read_text()) if options.out and options.out.exists() else []
     done = {Mutation(**item["mutation"]): item["caught"] for item in known_verdicts}
     results: list[tuple[Mutation, str]] = []
     with tempfile.TemporaryDirectory() as temporary:
-        suite = Suite(checkout, (asked.folder or Path(temporary)).resolve())
-        if not asked.toy:
+        suite = Suite(checkout, (options.folder or Path(temporary)).resolve())
+        if not options.toy:
             suite.trace()
         for one in track(picked, description="mutations", console=Console(stderr=True)):
             if one in done:
                 results.append((one, done[one]))
                 continue
             gone = one not in known
-            results.append((one, "not there" if gone else "" if asked.toy else suite.verdict(one, known[one])))
-            if asked.out:
-                asked.out.write_text(json.dumps([{"mutation": asdict(m), "caught": c} for m, c in results], indent=1))
+            results.append((one, "not there" if gone else "" if options.toy else suite.verdict(one, known[one])))
+            if options.out:
+                options.out.write_text(json.dumps([{"mutation": asdict(m), "caught": c} for m, c in results], indent=1))
     report(results)
 
 
 def report(results: list[tuple[Mutation, str]]) -> None:
     table = Table("where", "was", "became", "caught by", title="Mutations")
     for one, caught in results:
-        table.add_row(f"{one.file}, {one.function}", one.old, one.new, caught or "NOBODY")
+        table.add_row(f"{one.file}, {one.function}", one.old, one.new, caught or "NOT CAUGHT")
     console = Console(width=150)
     console.print(table)
     console.print(f"{sum(bool(caught) for _, caught in results)} of {len(results)} caught")

@@ -1,15 +1,11 @@
-"""What AUCClassifier costs: along the stream, candidate by candidate, and what larger budgets gain.
+"""Cost of AUCClassifier along the stream and by candidate, and the gain of larger budgets.
 
 PAIRLOOM_DATA=folder python benchmarks/race.py [--toy] [--figure]
 
-covtype, columns in float32, one core, processor time, everything in one run. Beside it scikit-learn's RBFSampler and
-SGDClassifier, in batches of 512, on standardised rows. --figure draws the standings into docs/race.png.
+covtype, float32, one core, CPU time, everything in one run, compared with scikit-learn's RBFSampler and SGDClassifier
+in batches of 512 on standardised rows. --figure draws docs/race.png.
 """
 
-import argparse
-import os
-import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -26,20 +22,23 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+from common.script import DOCS, make_parser, make_table, require_data
+from common.yardstick import Learn, seconds
 from contest.datasets import DATASETS
-from pairloom import AUCClassifier, Forest, OppositeClass, StabilityWarning, Stream
+from pairloom import AUCClassifier, Stream
+from pairloom.features import Forest
+from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Candidate, Portfolio
+from pairloom.stream import StabilityWarning
 
-BATCH, WARM = 512, 2048
-"""Rows of a call, and those by which the rules of a candidate alone are fixed."""
+WARM_ROWS = 2048
+"""Rows from which the data-dependent settings of a single candidate are fixed."""
 
 PHASES = (0, 512, 2_048, 4_096, 16_384, 20_000)
-"""Rows at which something changes, and one after which nothing does."""
+"""Rows at which the cost changes, and one after which it does not."""
 
 BUDGETS = ((20.0, 1024), (50.0, 1024), (100.0, 1024), (400.0, 2048))
-"""Nominal microseconds and the most landmarks of the portfolio."""
-
-Learn = Callable[[np.ndarray, np.ndarray], object]
+"""Nominal microseconds, and the number of landmarks of the enlarged kernel."""
 
 
 def rows(toy: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -49,14 +48,6 @@ def rows(toy: bool) -> tuple[np.ndarray, np.ndarray]:
     else:
         X, y = next(data for data in DATASETS if data.name == "covtype").read()
     return X.astype(np.float32), y
-
-
-def seconds(learn: Learn, X: np.ndarray, y: np.ndarray) -> float:
-    """Processor time to learn rows in batches."""
-    start = time.process_time()
-    for at in range(0, len(y), BATCH):
-        learn(X[at : at + BATCH], y[at : at + BATCH])
-    return time.process_time() - start
 
 
 def scikit_learn(n_components: int, X: np.ndarray) -> tuple[Learn, Callable[[np.ndarray], np.ndarray]]:
@@ -74,10 +65,9 @@ def scikit_learn(n_components: int, X: np.ndarray) -> tuple[Learn, Callable[[np.
 
 
 def along_the_stream(X: np.ndarray, y: np.ndarray, split: int, size: int | None, figure: Path | None = None) -> Table:
-    """Microseconds per row of each phase, and over all rows."""
-    table = Table(title="microseconds per row, and how many times those of RBFSampler(1024) + SGD")
-    for column in ("rows", "AUCClassifier", "RBFSampler(1024) + SGD", "ratio"):
-        table.add_column(column, justify="right")
+    """Measure the microseconds per row of each phase, and over all rows."""
+    title = "microseconds per row, and the ratio to RBFSampler(1024) + SGD"
+    table = make_table(title, [], ["rows", "AUCClassifier", "RBFSampler(1024) + SGD", "ratio"])
     model = AUCClassifier(random_state=0, n_components=size)
     if split > PHASES[-1]:
         AUCClassifier(random_state=0).fit(X[:20_000], y[:20_000])  # compiles
@@ -96,24 +86,24 @@ def along_the_stream(X: np.ndarray, y: np.ndarray, split: int, size: int | None,
     table.add_row("test AUC", *(f"{auc:.4f}" for auc in aucs), "")
     if figure is not None:
         model.plot_race()[0].figure.savefig(figure, dpi=150)
-    table.caption = "in the end: " + "; ".join(model.mixture_)
+    table.caption = "mixture at the end: " + "; ".join(model.mixture_)
     return table
 
 
 def all_of(portfolio: Portfolio, d: int) -> list[Candidate]:
-    """The candidates, and those with the larger maps to which they may go on."""
+    """Return the candidates, and their enlarged versions."""
     small = portfolio.candidates(d)
     large = [replace(one, features=one.large) for one in small if one.large is not None]
     return [*small, *(replace(one, name=f"{one.name}, {one.features.n_outputs(d):,}") for one in large)]
 
 
 def candidates(X: np.ndarray, y: np.ndarray, n: int, portfolio: Portfolio) -> Iterator[list[str]]:
-    """Each candidate alone, with its best step or penalty: cost and gain."""
+    """Measure each candidate alone, and its best step size or penalty."""
     d, signs = X.shape[1], np.where(y, 1, -1)
     for candidate in all_of(portfolio, d):
         stream = Stream(candidate.model(OppositeClass(), dtype="float32", seed=0))
         if candidate.refits:
-            stream.start_with(stream.check(X[:WARM], signs[:WARM]))
+            stream.start_with(stream.check(X[:WARM_ROWS], signs[:WARM_ROWS]))
         many = seconds(stream.partial_fit, X[:n], signs[:n])
         aucs = [roc_auc_score(y[n:], scores) for scores in stream.score(X[n:]).T]
         one = stream.only(int(np.argmax(aucs)))
@@ -126,7 +116,7 @@ def candidates(X: np.ndarray, y: np.ndarray, n: int, portfolio: Portfolio) -> It
 
 
 def budgets(X: np.ndarray, y: np.ndarray, split: int) -> Iterator[list[str]]:
-    """What a larger race gains."""
+    """Measure races with different budgets."""
     for limit, size in BUDGETS:
         portfolio = Portfolio(large_landmarks=size)
         model = AUCClassifier(budget=Budget(microseconds=limit), portfolio=portfolio, random_state=0)
@@ -134,7 +124,7 @@ def budgets(X: np.ndarray, y: np.ndarray, split: int) -> Iterator[list[str]]:
         took = seconds(model.partial_fit, X[20_000:split], y[20_000:split])
         auc = roc_auc_score(y[split:], model.decision_function(X[split:]))
         race: Any = model.stream_.model
-        spent = sum(one.candidate.microseconds(X.shape[1]) for one in race.running(model.stream_.learned))
+        spent = sum(one.candidate.microseconds(X.shape[1]) for one in race.entrants(model.stream_.learned))
         yield [
             f"{limit:g}", f"{size:,}", f"{spent:.1f}", f"{took / (split - 20_000) * 1e6:.1f}", f"{auc:.4f}",
             f"{model.nbytes_ / 1e6:.1f}", "; ".join(model.mixture_),
@@ -142,27 +132,24 @@ def budgets(X: np.ndarray, y: np.ndarray, split: int) -> Iterator[list[str]]:
 
 
 def tabulate(title: str, columns: tuple[str, ...], lines: Iterator[list[str]], total: int) -> Table:
-    table = Table(title=title)
-    for k, column in enumerate(columns):
-        table.add_column(column, justify="left" if k == 0 else "right")
+    table = make_table(title, columns[:1], columns[1:])
     for line in track(lines, description=title.split(":")[0], total=total, console=Console(stderr=True)):
         table.add_row(*line)
     return table
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--toy", action="store_true", help="a small run on made-up rows")
+    parser = make_parser(__doc__)
     parser.add_argument("--figure", action="store_true", help="draw docs/race.png")
     arguments = parser.parse_args()
-    toy, figure = arguments.toy, Path("docs/race.png") if arguments.figure else None
-    if not toy and "PAIRLOOM_DATA" not in os.environ:
-        sys.exit("set PAIRLOOM_DATA to the folder with covtype.binary.xz")
+    toy, figure = arguments.toy, DOCS / "race.png" if arguments.figure else None
+    if not toy:
+        require_data("covtype.binary.xz")
     console = Console(width=150)
     X, y = rows(toy)
     forest = Forest(8, max_leaves=16, growth="renewed")
     small = Portfolio(forests=(forest,), kernels=(("wide", 1.0),), n_landmarks=16, large_landmarks=32)
-    warnings.simplefilter("ignore", StabilityWarning)  # of a candidate's steps some are too long on purpose
+    warnings.simplefilter("ignore", StabilityWarning)  # some step sizes of a candidate are too long
     with threadpool_limits(1):
         split, size = (3_000, 64) if toy else (int(0.8 * len(y)), None)
         console.print(along_the_stream(X, y, split, size, figure))

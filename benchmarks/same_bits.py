@@ -1,15 +1,16 @@
-"""Whether two checkouts of the project give the same scores, to the last bit, on one machine.
+"""Check whether two checkouts of the project give the same scores, to the last bit, on one machine.
 
 python benchmarks/same_bits.py OLD_CHECKOUT NEW_CHECKOUT [--toy]
 
 Every estimator in every published form, compositions of parts, grids and feature maps learn short synthetic streams:
-dense and CSR, with weights, three classes, cut in several ways, of lengths before and after row 1,024. Each checkout
-does so in a process of its own, on one core, through the public interface only. Exit code 1 if a case differs or fails.
-Names that end in "(calibrated)" are log-odds or predictions, all others raw scores. Without checkouts, this one is held
-against itself.
+dense and CSR, with weights, three classes, in several chunkings, shorter and longer than 1,024 rows. Each checkout runs
+in a separate process, on one core, through the public interface only. The exit code is 1 if a case differs or fails.
+Names that end in "(calibrated)" are log-odds or predictions, all others raw scores. Without checkouts, this one is
+compared with itself.
 
-In checkouts without ``compiled.SelfContained``, a process that compiles may give other last bits than one that loads
-the same functions from the disk cache: a checkout in which anything was compiled is run again, and the second counts.
+In checkouts without ``compiled.SelfContained``, a process that compiles may differ in the last bits from one that loads
+the same functions from the disk cache. A checkout in which anything was compiled is therefore run again, and the second
+run counts.
 """
 
 import argparse
@@ -28,13 +29,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-HERE = Path(__file__).resolve().parent.parent
-ONE_CORE = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+from common.script import ONE_CORE, ROOT, make_parser, make_table
 
 
 @dataclass(frozen=True)
 class Found:
-    """Of each case by name: its digest and its kind, or why it failed; and the arrays behind the digests."""
+    """By name of the case: its digest and kind, or why it failed, and its arrays."""
 
     digests: dict[str, str]
     kinds: dict[str, str]
@@ -43,7 +43,7 @@ class Found:
 
 
 def collect(folder: Path, toy: bool) -> None:
-    """Run all cases with the package that this process sees; digests go to stdout, arrays into the folder."""
+    """Run all cases with the package that this process imports; print the digests, and save arrays to the folder."""
     from numba.core.event import install_recorder
 
     import pairloom
@@ -58,7 +58,7 @@ def collect(folder: Path, toy: bool) -> None:
         for case in track(cases(toy), description=str(package.parent.parent), console=Console(stderr=True)):
             try:
                 made = case.run()
-            except Exception as error:  # one checkout may refuse what the other takes
+            except Exception as error:  # one checkout may reject what the other accepts
                 failed[f"{case.name}: {case.setting}"] = f"{type(error).__name__}: {error}"
                 continue
             arrays |= made
@@ -74,7 +74,7 @@ def digest(array: np.ndarray) -> str:
 
 
 def found_in(checkout: Path, toy: bool, again: bool = True) -> Found:
-    """What ``collect`` finds in a process that sees the package of a checkout."""
+    """Run ``collect`` in a process that imports the package of a checkout."""
     source = checkout.resolve() / "src"
     paths = [str(source), *filter(None, [os.environ.get("PYTHONPATH")])]
     env = {**os.environ, **ONE_CORE, "PYTHONPATH": os.pathsep.join(paths)}
@@ -83,18 +83,18 @@ def found_in(checkout: Path, toy: bool, again: bool = True) -> Found:
         done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             sys.exit(f"{checkout}: the cases could not be run; the error is above")
-        said = json.loads(done.stdout.splitlines()[-1])
-        if not Path(said["package"]).is_relative_to(source):
-            sys.exit(f"{checkout}: there is no package in {source}; Python took {said['package']}")
+        printed = json.loads(done.stdout.splitlines()[-1])
+        if not Path(printed["package"]).is_relative_to(source):
+            sys.exit(f"{checkout}: there is no package in {source}; Python took {printed['package']}")
         with np.load(Path(folder) / "arrays.npz") as saved:
-            arrays = {name: saved[str(i)] for i, name in enumerate(said["digests"])}
-    if said["compiled"] and again:
+            arrays = {name: saved[str(i)] for i, name in enumerate(printed["digests"])}
+    if printed["compiled"] and again:
         return found_in(checkout, toy, again=False)
-    return Found(said["digests"], said["kinds"], said["failed"], arrays)
+    return Found(printed["digests"], printed["kinds"], printed["failed"], arrays)
 
 
 def largest(a: np.ndarray | None, b: np.ndarray | None) -> tuple[str, str]:
-    """The largest absolute and relative difference, in words."""
+    """Return the largest absolute and relative difference as text."""
     if a is None or b is None:
         return "in one only", ""
     if a.shape != b.shape:
@@ -107,10 +107,9 @@ def largest(a: np.ndarray | None, b: np.ndarray | None) -> tuple[str, str]:
 
 
 def counts(kinds: dict[str, str], differ: list[str]) -> Table:
-    """How many cases of each kind there are, and how many differ."""
-    made = Table("kind", title="Two checkouts, bit by bit")
-    for heading in ("raw scores", "differ", "calibrated", "differ"):
-        made.add_column(heading, justify="right")
+    """Count the cases of each kind, and those that differ."""
+    headings = ["raw scores", "differ", "calibrated", "differ"]
+    made = make_table("Two checkouts, bit by bit", ["kind"], headings)
     for kind in dict.fromkeys(kinds.values()):
         cells = []
         for calibrated in (False, True):
@@ -121,13 +120,13 @@ def counts(kinds: dict[str, str], differ: list[str]) -> Table:
 
 
 def compare(old: Found, new: Found) -> int:
-    """Print what differs; return how many cases differ or failed."""
+    """Print the differences; return the number of cases that differ or failed."""
     console = Console(width=130)
     kinds = old.kinds | new.kinds
     differ = [name for name in kinds if old.digests.get(name) != new.digests.get(name)]
     failed = [(name, "old", why) for name, why in old.failed.items()]
     failed += [(name, "new", why) for name, why in new.failed.items()]
-    table = Table("case", "largest difference", "relative", title="Not the same")
+    table = Table("case", "largest difference", "relative", title="Differences")
     for name in differ:
         table.add_row(name, *largest(old.arrays.get(name), new.arrays.get(name)))
     for name, which, why in failed:
@@ -142,16 +141,15 @@ def compare(old: Found, new: Found) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("old", nargs="?", type=Path, default=HERE, help="a checkout")
-    parser.add_argument("new", nargs="?", type=Path, default=HERE, help="another")
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the script works")
+    parser = make_parser(__doc__)
+    parser.add_argument("old", nargs="?", type=Path, default=ROOT, help="a checkout")
+    parser.add_argument("new", nargs="?", type=Path, default=ROOT, help="another checkout")
     parser.add_argument("--collect", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.collect:
-        collect(asked.collect, asked.toy)
+    options = parser.parse_args()
+    if options.collect:
+        collect(options.collect, options.toy)
     else:
-        sys.exit(1 if compare(found_in(asked.old, asked.toy), found_in(asked.new, asked.toy)) else 0)
+        sys.exit(1 if compare(found_in(options.old, options.toy), found_in(options.new, options.toy)) else 0)
 
 
 if __name__ == "__main__":

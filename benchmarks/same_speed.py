@@ -1,10 +1,10 @@
-"""Whether two checkouts of the project are as fast, in one run on one machine.
+"""Compare the speed of two checkouts of the project, in one run on one machine.
 
 python benchmarks/same_speed.py OLD_CHECKOUT NEW_CHECKOUT [--rounds 5] [--toy]
 
-Each checkout learns the same streams in a process of its own, on one core; the two take turns, and of each case the
-best of all rounds counts. The last column is the new time over the old one. Without checkouts, this one is held against
-itself: then the ratios say what chance does.
+Each checkout learns the same streams in a separate process, on one core; the two take turns, and the best of all rounds
+counts. The last column is the new time over the old one. Without checkouts, this one is compared with itself, which
+shows the noise of the ratios.
 """
 
 import argparse
@@ -22,14 +22,12 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-HERE = Path(__file__).resolve().parent.parent
-ONE_CORE = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+from common.script import ONE_CORE, ROOT, make_parser, make_table
 
 
 def cases(n: int) -> Iterator[tuple[str, int, Callable[[], Any]]]:
-    """Name, rows, and what is timed; models are warm before."""
+    """Yield name, rows and the timed call of each case; models are warm."""
     import scipy.sparse as sp
 
     import pairloom as pl
@@ -76,7 +74,7 @@ def cases(n: int) -> Iterator[tuple[str, int, Callable[[], Any]]]:
 
 
 def collect(n: int, toy: bool) -> None:
-    """Time all cases with the package that this process sees; microseconds per row go to stdout."""
+    """Time all cases with the package that this process imports, and print the microseconds per row."""
     warnings.simplefilter("ignore")
     times = {}
     for name, rows, call in islice(cases(n), 3 if toy else None):
@@ -87,7 +85,7 @@ def collect(n: int, toy: bool) -> None:
 
 
 def timed(checkout: Path, n: int, toy: bool) -> dict[str, float]:
-    """What ``collect`` finds in a process that sees the package of a checkout."""
+    """Run ``collect`` in a process that imports the package of a checkout."""
     env = {**os.environ, **ONE_CORE, "PYTHONPATH": str(checkout.resolve() / "src")}
     command = [sys.executable, __file__, "--collect", str(n), *["--toy"] * toy]
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
@@ -96,28 +94,25 @@ def timed(checkout: Path, n: int, toy: bool) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("old", nargs="?", type=Path, default=HERE, help="a checkout")
-    parser.add_argument("new", nargs="?", type=Path, default=HERE, help="another")
+    parser = make_parser(__doc__)
+    parser.add_argument("old", nargs="?", type=Path, default=ROOT, help="a checkout")
+    parser.add_argument("new", nargs="?", type=Path, default=ROOT, help="another checkout")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the script works")
     parser.add_argument("--collect", type=int, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.collect:
-        collect(asked.collect, asked.toy)
+    options = parser.parse_args()
+    if options.collect:
+        collect(options.collect, options.toy)
         return
-    n, rounds = (200, 1) if asked.toy else (8000, asked.rounds)
-    sides: list[tuple[Path, dict[str, float]]] = [(asked.old, {}), (asked.new, {})]
-    if not asked.toy:  # so that nothing is compiled while the clock runs
+    n, rounds = (200, 1) if options.toy else (8000, options.rounds)
+    sides: list[tuple[Path, dict[str, float]]] = [(options.old, {}), (options.new, {})]
+    if not options.toy:  # so that nothing is compiled during measurements
         for checkout, _ in sides:
-            timed(checkout, 200, asked.toy)
+            timed(checkout, 200, options.toy)
     for _ in track(range(rounds), description="rounds", console=Console(stderr=True)):
         for checkout, best in sides:
-            for name, spent in timed(checkout, n, asked.toy).items():
+            for name, spent in timed(checkout, n, options.toy).items():
                 best[name] = min(spent, best.get(name, np.inf))
-    table = Table("case", title=f"µs of CPU time per row, best of {rounds}")
-    for heading in ("old", "new", "new / old"):
-        table.add_column(heading, justify="right")
+    table = make_table(f"µs of CPU time per row, best of {rounds}", ["case"], ["old", "new", "new / old"])
     (_, old_best), (_, new_best) = sides
     for name, spent in old_best.items():
         new = new_best[name]

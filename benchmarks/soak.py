@@ -1,13 +1,12 @@
-"""Twenty million rows through learning, metrics and checkpoints: memory must stay flat, and so must the speed.
+"""Learn, evaluate and checkpoint twenty million rows: memory and speed must stay constant.
 
 python benchmarks/soak.py [--rows 20000000] [--toy]
 
-A table with one line for each tenth of the stream: resident memory, rows per second of CPU time (the clock's time tells
-of other programs), AUC of the newest rows, the certificate of the AUC of all rows, bytes of the newest checkpoint. Exit
-code 1 if, from the second tenth on, memory is 5 % or speed 10 % away from its median.
+The table has one line for each tenth of the stream: resident memory, rows per second of CPU time (wall-clock time would
+depend on other programs), AUC of the newest rows, bounds of the AUC of all rows, bytes of the newest checkpoint. The
+exit code is 1 if, from the second tenth on, memory is more than 5 % or speed more than 10 % away from its median.
 """
 
-import argparse
 import sys
 import tempfile
 import time
@@ -16,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
+from common.script import make_parser, make_table
 from pairloom.metrics import StreamingAUC, WindowAUC
 from pairloom.persist import Checkpointer
 from pairloom.systems import FPOGD
@@ -27,13 +26,13 @@ TENTHS = 10
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory."""
+    """Return the resident bytes of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return 4096 * pages
 
 
 def chunk(number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with 5 % of a class that lies around the other, made anew from their number."""
+    """Return the rows of a chunk, 5 % of which are of a class around the other."""
     rng = np.random.default_rng(number)
     X = rng.standard_normal((CHUNK, 8), dtype=np.float32)
     y = (rng.random(CHUNK) < 0.05).astype(int)
@@ -42,16 +41,14 @@ def chunk(number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the script works")
-    asked = parser.parse_args()
-    each = max(1, (100_000 if asked.toy else asked.rows) // (TENTHS * CHUNK))
+    options = parser.parse_args()
+    each = max(1, (100_000 if options.toy else options.rows) // (TENTHS * CHUNK))
     model = FPOGD(n_components=32, max_strata=4, gamma="median", scale="standard", average="poly", random_state=0)
     window, whole = WindowAUC(10_000), StreamingAUC()
-    table = Table("rows", title="A long stream")
-    for heading in ("MB", "rows per CPU second", "AUC, newest 10,000", "AUC, all: from", "to", "checkpoint, MB"):
-        table.add_column(heading, justify="right")
+    headings = ["MB", "rows per CPU second", "AUC, newest 10,000", "AUC, all: from", "to", "checkpoint, MB"]
+    table = make_table("A long stream", ["rows"], headings)
     found = []
     with tempfile.TemporaryDirectory() as folder:
         kept = Checkpointer(folder, every=max(CHUNK, each * CHUNK // 2), keep=2)
@@ -74,10 +71,10 @@ def main() -> None:
                 f"{low:.5f}", f"{high:.5f}", f"{newest / 1e6:.2f}",
             )  # fmt: skip
     Console(width=110).print(table)
-    rest = np.array(found[1:])  # in the first tenth all is compiled
+    rest = np.array(found[1:])  # everything is compiled in the first tenth
     apart = np.abs(rest / np.median(rest, axis=0) - 1.0).max(axis=0)
     Console(width=110).print(f"largest distance from the median: memory {apart[0]:.1%}, speed {apart[1]:.1%}")
-    sys.exit(0 if asked.toy or (apart <= [0.05, 0.1]).all() else "memory is to stay within 5 %, speed within 10 %")
+    sys.exit(0 if options.toy or (apart <= [0.05, 0.1]).all() else "memory must stay within 5 %, speed within 10 %")
 
 
 if __name__ == "__main__":

@@ -1,15 +1,12 @@
-"""CSR rows: one pass of FPOGD over documents, linear and kernel, beside scikit-learn's SGDClassifier; one core.
+"""CSR rows: one pass of FPOGD over documents, linear and kernel, compared with SGDClassifier; one core.
 
 PAIRLOOM_DATA=folder python benchmarks/sparse.py [--toy]
 
-One shuffled 80/20 split, rows in batches of 512, float32. The steps are fixed, not tuned. The first pass learns its
-first 1,024 rows several times over, while rules on data are not settled; the same rows once more show the speed after
-that. Memory is the peak of what Python allocates during one more, untimed first pass, beside the rows themselves.
+One shuffled 80/20 split, rows in batches of 512, float32. Step sizes are fixed, not tuned. The first pass learns its
+first 1,024 rows several times, while data-dependent settings are not final; a second pass over the same rows shows the
+speed after that. Memory is the peak of Python allocations in another, untimed first pass, without the rows.
 """
 
-import argparse
-import os
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -25,6 +22,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 from threadpoolctl import threadpool_limits
 
+from common.script import make_parser, make_table, require_data
 from pairloom.data import load_dataset
 from pairloom.systems import FPOGD
 
@@ -54,7 +52,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
 
 
 def toy() -> tuple[Any, np.ndarray]:
-    """Few short documents, as rows of norm 1."""
+    """Return a few short documents as rows of norm 1."""
     rng = np.random.default_rng(0)
     X = sp.random_array((800, 3000), density=0.01, format="csr", rng=rng, dtype=np.float32)
     X = normalize(X > 0, copy=False)
@@ -63,7 +61,7 @@ def toy() -> tuple[Any, np.ndarray]:
 
 
 def read(name: str) -> tuple[Any, np.ndarray]:
-    """Shuffled rows and labels."""
+    """Return shuffled rows and labels."""
     data = load_dataset(name)
     order = np.random.default_rng(0).permutation(len(data.y))
     return data.X[order].astype(np.float32), data.y[order]
@@ -76,7 +74,7 @@ def one_pass(model: Any, X: Any, y: np.ndarray) -> Any:
 
 
 def measure(make: Callable[[], Any], X: Any, y: np.ndarray) -> tuple[float, float, float, float]:
-    """Examples per second in the first pass and once more, peak of allocated memory in MB, AUC on the last fifth."""
+    """Return examples per second in the first and second pass, peak memory in MB, and AUC on the last fifth."""
     cut = int(0.8 * len(y))
     one_pass(make(), X[:50], y[:50])  # compiles
     model, clock = make(), [time.perf_counter()]
@@ -96,12 +94,10 @@ def measure(make: Callable[[], Any], X: Any, y: np.ndarray) -> tuple[float, floa
 def compare(name: str, X: Any, y: np.ndarray) -> Table:
     n, d = X.shape
     stored = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 1e6
-    table = Table(
-        title=f"{name}: {n:,} x {d:,}, {X.nnz / n:.0f} entries per row, {np.mean(y > 0):.1%} positive, "
-        f"{stored:.0f} MB as CSR, {n * d * 4 / 1e6:,.0f} MB dense"
-    )
-    for column in ("learner", "examples/s, first pass", "examples/s, then", "peak memory (MB)", "test AUC"):
-        table.add_column(column, justify="left" if column == "learner" else "right")
+    title = f"{name}: {n:,} x {d:,}, {X.nnz / n:.0f} entries per row, {np.mean(y > 0):.1%} positive, "
+    title += f"{stored:.0f} MB as CSR, {n * d * 4 / 1e6:,.0f} MB dense"
+    headings = ["examples/s, first pass", "examples/s, then", "peak memory (MB)", "test AUC"]
+    table = make_table(title, ["learner"], headings)
     for learner, make in track(LEARNERS.items(), description=name, console=Console(stderr=True)):
         first, then, peak, auc = measure(make, X, y)
         table.add_row(learner, f"{first:,.0f}", f"{then:,.0f}", f"{peak:,.0f}", f"{auc:.4f}")
@@ -109,11 +105,9 @@ def compare(name: str, X: Any, y: np.ndarray) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the benchmark works")
-    small = parser.parse_args().toy
-    if not small and not os.environ.get("PAIRLOOM_DATA"):
-        sys.exit("PAIRLOOM_DATA is not set: this benchmark needs the folder of LIBSVM files, or --toy")
+    small = make_parser(__doc__).parse_args().toy
+    if not small:
+        require_data()
     console = Console(width=110)
     with threadpool_limits(1):
         for name in ("toy",) if small else ("reuters.moneyfx", "rcv1.subset"):

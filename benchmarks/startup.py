@@ -1,9 +1,8 @@
-"""How long a newcomer waits: import, the first compiled call of a fresh install, and every later process.
+"""Start-up times: import, the first compiled call after an installation, and the same call in later processes.
 
 python benchmarks/startup.py [--toy]
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -11,7 +10,8 @@ import tempfile
 import time
 
 from rich.console import Console
-from rich.table import Table
+
+from common.script import make_parser, make_table
 
 IMPORT = "import pairloom"
 ESTIMATOR = "from pairloom.systems import FPOGD"
@@ -23,7 +23,7 @@ CALL = (
 
 
 def seconds(code: str, cache: str) -> tuple[float, str]:
-    """Wall time of a new Python process, and what it printed."""
+    """Return the wall-clock time of a new Python process, and what it printed."""
     start = time.perf_counter()
     env = {**os.environ, "NUMBA_CACHE_DIR": cache}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
@@ -31,13 +31,9 @@ def seconds(code: str, cache: str) -> tuple[float, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--toy", action="store_true", help="one run each, of fewer things")
-    toy = parser.parse_args().toy
+    toy = make_parser(__doc__).parse_args().toy
     rounds, call = (1, CALL.replace("FPOGD(n_components=16)", "SPAM()").replace("FPOGD", "SPAM")) if toy else (5, CALL)
-    table = Table(title="Start-up, in new processes (best of runs)")
-    table.add_column("what")
-    table.add_column("seconds", justify="right")
+    table = make_table("Start-up, in new processes (best of runs)", ["call"], ["seconds"])
     with tempfile.TemporaryDirectory() as cache:
         bare = min(seconds("pass", cache)[0] for _ in range(rounds))
         table.add_row("first compiled call, empty cache", f"{float(seconds(call, cache)[1]):.2f}")

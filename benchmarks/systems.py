@@ -1,15 +1,14 @@
-"""Every online system on one stream: speed and peak memory as ratios to FourierSGD; then AUC on a9a, with tuned steps.
+"""Every online system: speed and peak memory as ratios to FourierSGD, and AUC on a9a with tuned steps.
 
 PAIRLOOM_DATA=folder python benchmarks/systems.py [--toy]
 
-Speed: one core, 123 columns, float32, batches of 512. Peak: largest allocation while learning, besides the rows.
+Speed: one core, 123 columns, float32, batches of 512. Peak: largest allocation while learning, without the rows.
 AUC: one pass over each of five 80/20 splits; the step is the best of a grid on the last fifth of the training rows of
-the first split, and learning starts anew.
+the first split.
 """
 
-import argparse
-import os
 import tracemalloc
+import warnings
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -23,9 +22,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 from threadpoolctl import threadpool_limits
 
-from pairloom import StabilityWarning
+from common.script import has_data, make_parser, make_table
+from pairloom.cli.systems import BATCH_ROWS, System, all_systems, batches, stream
 from pairloom.data import load_dataset
-from pairloom.experiments.systems import BATCH, Line, batches, lines, stream
+from pairloom.stream import StabilityWarning
 from pairloom.systems import OAM, OGD, OLP, OPAUC, SOLAM, SPAM, AllPairs, ExactAUC, FourierSGD
 
 STEPS = [10.0**-k for k in np.arange(0.0, 4.1, 0.5)]
@@ -33,10 +33,10 @@ STEPS = [10.0**-k for k in np.arange(0.0, 4.1, 0.5)]
 
 @dataclass(frozen=True)
 class Task:
-    """A system, the parameter that is tuned, and the AUC it should reach."""
+    """A system, its tuned parameter and its target AUC."""
 
     make: Any
-    bar: float | None
+    target: float | None
     fixed: dict[str, Any] = field(default_factory=dict)
     tuned: str = "eta"
     grid: list[float] = field(default_factory=lambda: STEPS)
@@ -59,11 +59,13 @@ TASKS = {
 }
 
 
-def run(line: Line, n: int) -> tuple[float, int]:
-    """Examples per second, and peak bytes."""
+def run(line: System, n: int) -> tuple[float, int]:
+    """Return the examples per second and the peak in bytes."""
     X, y = stream(n)
     model = line.model
-    for rows, labels in batches(X[: 4 * BATCH], y[: 4 * BATCH]):  # compiles, settles rules on data
+    for rows, labels in batches(
+        X[: 4 * BATCH_ROWS], y[: 4 * BATCH_ROWS]
+    ):  # compiles, and fixes data-dependent settings
         model.partial_fit(rows, labels, classes=[-1, 1])
     began, seen = perf_counter(), 0
     for rows, labels in batches(X, y):
@@ -73,18 +75,18 @@ def run(line: Line, n: int) -> tuple[float, int]:
             break
     speed = seen / (perf_counter() - began)
     tracemalloc.start()
-    model.fit(X[: 4 * BATCH], y[: 4 * BATCH])
+    model.fit(X[: 4 * BATCH_ROWS], y[: 4 * BATCH_ROWS])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return speed, peak
 
 
 def speeds(n: int) -> Table:
-    made = Table(title=f"{n:,} rows of 123 columns, one core; ratios to FourierSGD")
-    made.add_column("system")
-    for heading in ("cost", "examples/s", "ratio", "peak bytes", "ratio"):
-        made.add_column(heading, justify="right")
-    online = [line for line in lines() if line.model.card.scheme == "online" and line.model.card.memory == "bounded"]
+    title = f"{n:,} rows of 123 columns, one core; ratios to FourierSGD"
+    made = make_table(title, ["system"], ["cost", "examples/s", "ratio", "peak bytes", "ratio"])
+    online = [
+        line for line in all_systems() if line.model.card.scheme == "online" and line.model.card.memory == "bounded"
+    ]
     measured = {line.name: (line, *run(line, n)) for line in track(online, description="speed", transient=True)}
     _, base, base_peak = measured["FourierSGD"]
     for name, (line, speed, peak) in measured.items():
@@ -99,7 +101,7 @@ def read(toy: bool) -> tuple[np.ndarray, np.ndarray] | None:
     if toy:
         X, y = load_breast_cancer(return_X_y=True)
         return ((X - X.mean(axis=0)) / X.std(axis=0) / 5).astype(np.float32), y
-    if "PAIRLOOM_DATA" not in os.environ:
+    if not has_data():
         return None
     data = load_dataset("a9a")
     return data.X.astype(np.float32), data.y
@@ -111,10 +113,8 @@ def auc(task: Task, value: float, train: tuple[Any, Any], test: tuple[Any, Any])
 
 
 def accuracies(X: np.ndarray, y: np.ndarray, n_splits: int, n_values: int | None = None) -> Table:
-    made = Table(title="AUC after one pass: mean over five splits, standard error")
-    made.add_column("system")
-    for heading in ("tuned", "AUC", "s.e.", "bar"):
-        made.add_column(heading, justify="right")
+    title = "AUC after one pass: mean over five splits, standard error"
+    made = make_table(title, ["system"], ["tuned", "AUC", "s.e.", "target"])
     splits = list(KFold(n_splits, shuffle=True, random_state=0).split(X))
     for name, task in track(TASKS.items(), description="AUC", transient=True):
         train = splits[0][0]
@@ -123,21 +123,17 @@ def accuracies(X: np.ndarray, y: np.ndarray, n_splits: int, n_values: int | None
         best = max(task.grid[:n_values], key=lambda value, t=task, a=a, b=b: auc(t, value, (X[a], y[a]), (X[b], y[b])))
         found = [auc(task, best, (X[a], y[a]), (X[b], y[b])) for a, b in splits]
         error = np.std(found, ddof=1) / np.sqrt(len(found))
-        bar = "" if task.bar is None else f"{task.bar}"
-        made.add_row(name, f"{task.tuned} = {best:.2g}", f"{np.mean(found):.4f}", f"{error:.4f}", bar)
+        target = "" if task.target is None else f"{task.target}"
+        made.add_row(name, f"{task.tuned} = {best:.2g}", f"{np.mean(found):.4f}", f"{error:.4f}", target)
     return made
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the benchmark works")
-    toy = parser.parse_args().toy
+    toy = make_parser(__doc__).parse_args().toy
     console = Console(width=110)
-    import warnings
-
-    warnings.simplefilter("ignore", StabilityWarning)  # grids hold steps that are too long, on purpose
+    warnings.simplefilter("ignore", StabilityWarning)  # grids include steps that are too long
     with threadpool_limits(1):
-        console.print(speeds(4 * BATCH if toy else 200 * BATCH))
+        console.print(speeds(4 * BATCH_ROWS if toy else 200 * BATCH_ROWS))
         data = read(toy)
         if data is None:
             console.print("PAIRLOOM_DATA is not set: no AUC on a9a")

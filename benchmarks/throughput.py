@@ -1,71 +1,42 @@
-"""Time per example of FPOGD beside scikit-learn's RBFSampler + SGDClassifier, one core, one run; memory over time.
+"""Time per example of FPOGD compared with scikit-learn's RBFSampler + SGDClassifier, and memory over the stream.
 
 python benchmarks/throughput.py [--toy]
 """
 
-import argparse
 import resource
 import time
-from collections.abc import Callable
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import SGDClassifier
 from threadpoolctl import threadpool_limits
 
+from common.script import make_parser, make_table
+from common.yardstick import BATCH, D_IN, D_OUT, STRATA, microseconds, scikit_learn, stream
 from pairloom.systems import FPOGD
 
-D_IN, D_OUT, STRATA, BATCH = 22, 1024, 32, 512
 
-
-def stream(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows with a non-linear rare class, about 16 % positive."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, D_IN)).astype(np.float32)
-    return X, np.where(np.square(X[:, :5]).sum(axis=1) > 8, 1, -1)
-
-
-def fpogd(**parameters: object) -> Callable[[np.ndarray, np.ndarray], object]:
-    model = FPOGD(n_components=D_OUT, max_strata=STRATA, gamma=0.5 / D_IN, random_state=0, **parameters)
-    return model.partial_fit
-
-
-def scikit_learn() -> Callable[[np.ndarray, np.ndarray], object]:
-    sampler = RBFSampler(n_components=D_OUT, gamma=0.5 / D_IN, random_state=0).fit(np.zeros((1, D_IN), np.float32))
-    model = SGDClassifier(loss="log_loss", random_state=0)
-    return lambda X, y: model.partial_fit(sampler.transform(X), y, classes=[-1, 1])
+def fpogd(**parameters: object) -> FPOGD:
+    return FPOGD(n_components=D_OUT, max_strata=STRATA, gamma=0.5 / D_IN, random_state=0, **parameters)
 
 
 LEARNERS = {
     "RBFSampler + SGDClassifier": scikit_learn,
-    "FPOGD, strata in feature space": fpogd,
-    "FPOGD, strata in input space": lambda: fpogd(cluster_in="input"),
-    "FPOGD, input space, averaged": lambda: fpogd(cluster_in="input", average="poly"),
+    "FPOGD, strata in feature space": lambda: fpogd().partial_fit,
+    "FPOGD, strata in input space": lambda: fpogd(cluster_in="input").partial_fit,
+    "FPOGD, input space, averaged": lambda: fpogd(cluster_in="input", average="poly").partial_fit,
 }
-
-
-def microseconds(learn: Callable[[np.ndarray, np.ndarray], object], X: np.ndarray, y: np.ndarray) -> float:
-    """Per example, over batches of 512, after a first tenth that compiles and warms up."""
-    warm = max(BATCH, len(y) // 10)
-    learn(X[:warm], y[:warm])
-    start = time.perf_counter()
-    for i in range(warm, len(y), BATCH):
-        learn(X[i : i + BATCH], y[i : i + BATCH])
-    return (time.perf_counter() - start) / (len(y) - warm) * 1e6
 
 
 def batches(n: int, rounds: int) -> Table:
     X, y = stream(n)
     times = {name: [] for name in LEARNERS}
-    for _ in range(rounds):  # interleaved, so that a busy moment of the machine hits all alike
+    for _ in range(rounds):  # interleaved, so that other load on the machine affects all alike
         for name, make in LEARNERS.items():
-            times[name].append(microseconds(make(), X, y))
+            times[name].append(microseconds(make(), X, y, max(BATCH, n // 10), time.perf_counter))
     best = {name: min(t) for name, t in times.items()}
-    table = Table(title=f"Batches of {BATCH}: d = {D_IN}, D = {D_OUT}, {STRATA} strata per class, float32, one core")
-    for column in ("learner", "us per example (best of runs)", "times scikit-learn"):
-        table.add_column(column, justify="left" if column == "learner" else "right")
+    title = f"Batches of {BATCH}: d = {D_IN}, D = {D_OUT}, {STRATA} strata per class, float32, one core"
+    table = make_table(title, ["learner"], ["us per example (best of runs)", "times scikit-learn"])
     for name, value in best.items():
         table.add_row(name, f"{value:.2f}", f"{value / best['RBFSampler + SGDClassifier']:.2f}")
     return table
@@ -75,9 +46,8 @@ def single_rows(n: int) -> Table:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 20))
     y = (X[:, 0] ** 2 + X[:, 1] > 1).astype(int).tolist()
-    table = Table(title="One row at a time: d = 20, D = 200, 16 strata per class")
-    table.add_column("call")
-    table.add_column("examples per second", justify="right")
+    title = "One row at a time: d = 20, D = 200, 16 strata per class"
+    table = make_table(title, ["call"], ["examples per second"])
     model = FPOGD(n_components=200, random_state=0).fit(X[:100], y[:100])
     calls = {
         "learn_one": lambda i: model.learn_one(X[i], y[i]),
@@ -95,10 +65,9 @@ def single_rows(n: int) -> Table:
 
 def memory(n: int) -> Table:
     X, y = stream(min(n, 50_000))
-    model = FPOGD(n_components=D_OUT, max_strata=STRATA, gamma=0.5 / D_IN, cluster_in="input", random_state=0)
-    table = Table(title="Memory over the stream")
-    for column in ("rows", "bytes of the model", "peak of the process (MiB)", "us per example"):
-        table.add_column(column, justify="right")
+    model = fpogd(cluster_in="input")
+    headings = ["rows", "bytes of the model", "peak of the process (MiB)", "us per example"]
+    table = make_table("Memory over the stream", [], headings)
     marks = {n // 100, n // 10, n // 2, n}
     clock = last = 0.0
     seen = last_seen = 0
@@ -117,9 +86,7 @@ def memory(n: int) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--toy", action="store_true", help="a small run that only shows that the benchmark works")
-    toy = parser.parse_args().toy
+    toy = make_parser(__doc__).parse_args().toy
     console = Console(width=110)
     with threadpool_limits(1):
         console.print(batches(*((2_000, 1) if toy else (40_000, 5))))

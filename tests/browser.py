@@ -1,4 +1,4 @@
-"""Pages in a browser."""
+"""Open pages in a browser."""
 
 import json
 import re
@@ -13,7 +13,7 @@ BROWSER = next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 def opened(page: Path, script: str, width: int, folder: Path) -> dict:
-    """What a script returns after the page was opened in a browser of some width; no error may be on its console."""
+    """Open a page in a browser of some width, and return the result of a script; fail on console errors."""
     if BROWSER is None:
         pytest.skip("no Chromium found (chromium, chromium-browser or google-chrome): `make browser` installs Debian's")
     copy = folder / "copy.html"

@@ -1,4 +1,4 @@
-"""The command in processes of its own: new ones, or forks of one that has imported everything, which takes long."""
+"""Run code and commands in separate processes: new ones, or forks of one that has already imported everything."""
 
 import json
 import os
@@ -9,15 +9,9 @@ from pathlib import Path
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
 
-NURSERY = """
+FORKS = """
 import json, os, sys, warnings
-import pyarrow, pyarrow.csv, pyarrow.json, pyarrow.parquet, rich.console, typer.rich_utils
-import pairloom, pairloom.persist, pairloom.systems, sklearn.datasets
-from pairloom.cli import app, commands
-
-rows = pyarrow.table({"a": [1.0, 2.0, 3.0], "b": ["x", None, "y"]})
-for X in (rows, [[1.0], [2.0], [3.0]]):  # which loads the machine code
-    pairloom.systems.FPOGD(n_components=4).fit(X, [0, 1, 1]).score_many(X)
+{imports}
 
 warnings.filterwarnings("ignore", message=".*multi-threaded")
 for line in sys.stdin:
@@ -34,6 +28,20 @@ sys.stdin = open(0, closefd=False)
 os.chdir(task["cwd"])
 os.environ.clear()
 os.environ.update(task["env"])
+{run}
+"""
+
+IMPORTS = """
+import pyarrow, pyarrow.csv, pyarrow.json, pyarrow.parquet, rich.console, typer.rich_utils
+import pairloom, pairloom.persist, pairloom.systems, sklearn.datasets
+from pairloom.cli import app, commands
+
+rows = pyarrow.table({"a": [1.0, 2.0, 3.0], "b": ["x", None, "y"]})
+for X in (rows, [[1.0], [2.0], [3.0]]):  # which loads the machine code
+    pairloom.systems.FPOGD(n_components=4).fit(X, [0, 1, 1]).score_many(X)
+"""
+
+RUN = """
 sys.argv = ["pairloom", *task["args"]]
 if task["most_bytes"]:
     import resource
@@ -55,34 +63,45 @@ def environment() -> dict[str, str]:
     return env
 
 
-class Nursery:
-    """Runs commands one after the other, each in a fork."""
+class Forks:
+    """A process that has run ``imports``, which take long. Each task runs the code ``run`` in a fork of it."""
+
+    def __init__(self, folder: Path, imports: str, run: str, env: dict[str, str] | None = None) -> None:
+        self.folder, code = folder, FORKS.format(imports=imports, run=run)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
+        self.process = subprocess.Popen([sys.executable, "-W", "error", "-c", code], env=env, **pipes)
+
+    def run(self, task: dict[str, object], stdin: bytes | Path = b"") -> subprocess.CompletedProcess[str]:
+        """Run a task: ``cwd``, ``env``, and what the code reads from ``task``."""
+        files = {name: self.folder / name for name in ("stdin", "stdout", "stderr")}
+        if isinstance(stdin, bytes):
+            files["stdin"].write_bytes(stdin)
+        else:
+            files["stdin"] = stdin
+        print(json.dumps({**task, **files}, default=str), file=self.process.stdin, flush=True)
+        code = int(self.process.stdout.readline())
+        printed = (files[name].read_text("utf-8") for name in ("stdout", "stderr"))
+        return subprocess.CompletedProcess((), code, *printed)
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+class Commands(Forks):
+    """Runs `pairloom` commands one after the other."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
-        self.process = subprocess.Popen([sys.executable, "-W", "error", "-c", NURSERY], env=environment(), **pipes)
+        super().__init__(folder, IMPORTS, RUN, environment())
 
     def __call__(
         self, *args: object, stdin: bytes = b"", stdin_file: Path | None = None, cwd: Path | None = None,
         most_bytes: int | None = None,
     ) -> subprocess.CompletedProcess[str]:  # fmt: skip
         """``most_bytes``: of a file; what would be longer meets a full disk."""
-        names = {name: self.folder / name for name in ("stdin", "stdout", "stderr")}
-        names["stdin"].write_bytes(stdin)
-        names["stdin"] = stdin_file or names["stdin"]
-        task = {"args": list(map(str, args)), "cwd": str(cwd or self.folder), "env": environment()}
-        task["most_bytes"] = most_bytes
-        task |= {name: str(path) for name, path in names.items()}
-        print(json.dumps(task), file=self.process.stdin, flush=True)
-        code = int(self.process.stdout.readline())
-        said = (names[name].read_text("utf-8") for name in ("stdout", "stderr"))
-        return subprocess.CompletedProcess(args, code, *said)
-
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait()
+        task = {"args": [*map(str, args)], "cwd": cwd or self.folder, "env": environment(), "most_bytes": most_bytes}
+        return self.run(task, stdin_file or stdin)
 
 
 def start(*args: object, cwd: Path, **pipes: object) -> subprocess.Popen[bytes]:

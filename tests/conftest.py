@@ -1,4 +1,4 @@
-"""Streams that the tests share, and the data folder; and that nothing in a test is random."""
+"""Shared streams and fixtures; fixed seeds, so that no test is random."""
 
 import os
 import signal
@@ -12,39 +12,39 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pairloom.base import randomness
-from tests.commands import Nursery
+from tests.commands import Commands
 
 # Shells start background jobs with Ctrl-C ignored, and children inherit that; some tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "fixed", derandomize=True, database=None, deadline=None, print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],  # it goes by the clock
+    suppress_health_check=[HealthCheck.too_slow],  # it depends on time
 )  # fmt: skip
 settings.register_profile("soak", settings.get_profile("fixed"), derandomize=False)
 settings.load_profile("fixed")  # `make soak` loads the other one
 
 
 def examples(n: int) -> settings:
-    """The same n examples of a property in every run; ten times as many in `make soak`, and new ones each time."""
+    """Try the same n examples of a property in every run; in `make soak` ten times as many, different each time."""
     return settings(max_examples=10 * n if settings.get_current_profile_name() == "soak" else n)
 
 
-asked: Counter[str] = Counter()
+calls: Counter[str] = Counter()
 
 
 def entropy() -> np.random.SeedSequence:
-    """What models without a seed take theirs from: the name of the test, and how often it has asked."""
+    """Return entropy for models without a seed: from the name of the test and the number of calls so far."""
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
-    asked[test] += 1
-    return np.random.SeedSequence([zlib.crc32(test.encode()), asked[test]])
+    calls[test] += 1
+    return np.random.SeedSequence([zlib.crc32(test.encode()), calls[test]])
 
 
 randomness.SeedSequence = entropy
 
 
 def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """A stream with a non-linear rare class.
+    """Return a stream with a non-linear rare class.
 
     ``duplicates`` has few distinct rows, as binary data do: exact ties and zero distances. ``sorted`` rises in its
     first column; ``one_class_first`` shows the second class late.
@@ -64,12 +64,12 @@ def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, n
 
 
 LONG = (
-    "agreement", "benchmarks", "blocked", "checkpoint", "claims", "cli", "compiled", "contributing", "demo", "docs",
+    "agreement", "benchmarks", "blocked", "checkpoint", "cli", "compiled", "contributing", "demo", "docs",
     "every", "extras", "forest_deep", "forest_engines", "fuzz", "half_life", "monitor", "outputs", "pairs_page",
-    "parameters", "persist_f", "report", "reproduce", "scikit_learn", "sparse", "spam", "systems_table", "theory",
+    "parameters", "persist_f", "scikit_learn", "sparse", "spam", "systems_table", "theory",
     "threads",
 )  # fmt: skip
-"""Beginnings of the names of files whose tests start processes, run scripts or compare engines on many options."""
+"""Prefixes of test files that start processes, run scripts or compare engines on many options."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -102,7 +102,7 @@ STREAMS = ("random", "duplicates", "sorted", "one_class_first")
 
 @pytest.fixture
 def data_folder() -> Path:
-    """The folder of real data sets, or a skip that says how to get the test to run."""
+    """Return the folder of real data sets, or skip the test with instructions."""
     folder = os.environ.get("PAIRLOOM_DATA")
     if not folder:
         pytest.skip("PAIRLOOM_DATA is not set: it names a folder of the LIBSVM files that `pairloom datasets` lists")
@@ -110,14 +110,14 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
-    """Runs `pairloom ...`, each time in a process of its own."""
-    nursery = Nursery(tmp_path_factory.mktemp("commands"))
-    yield nursery
-    nursery.close()
+def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    """Run `pairloom ...`, each time in a separate process."""
+    commands = Commands(tmp_path_factory.mktemp("commands"))
+    yield commands
+    commands.close()
 
 
 @pytest.fixture
 def check_every_plan(monkeypatch):
-    """Check the plans of the package's own memories too."""
+    """Also check the plans of the built-in memories."""
     monkeypatch.setattr("pairloom.engines.base.BUILT_IN", frozenset())

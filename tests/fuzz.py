@@ -1,4 +1,4 @@
-"""Attacks on compiled code: random parts and systems, few rows or none, weights of every size a double can have."""
+"""Fuzzing of compiled code: random parts and systems, few or no rows, weights of any magnitude."""
 
 import inspect
 
@@ -6,29 +6,50 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import pairloom as pl
+from pairloom.features import (
+    Cauchy,
+    Growing,
+    Identity,
+    Landmarks,
+    Laplace,
+    Nystroem,
+    OrthogonalFourier,
+    RandomFourier,
+    Whitened,
+)
+from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
+from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
+from pairloom.pairs import OppositeClass, Order
+from pairloom.steps import L2, AdaGrad, Ball, Constant, ElasticNet, Polynomial, Sqrt
 from tests.generic import forms, make
 
 SMALL = {
     "n_components": 6, "max_support": 3, "max_supports": 3, "n_candidates": 4, "budget": 2, "n_neighbors": 3, "size": 2,
     "max_strata": 2, "rank": 2, "max_rows": 200, "n_stages": 3,
 }  # fmt: skip
-"""Buffers of a few places, so that every row meets their ends."""
+"""Buffers of a few slots, so that every row reaches their limits."""
 
 MEMORIES = (
-    pl.Latest(), pl.Latest("previous", 3), pl.Window(2), pl.Reservoir(1), pl.Reservoir(3, by="joint"), pl.RSx(1),
-    pl.RSx(3, by="class"), pl.Reservoir(2, normalization="sum"), pl.WholeHistory(200), pl.Strata(0.5, 1),
-    pl.Strata(-1.0, 3), pl.Strata("auto", 2, "reservoir"), pl.Strata(0.1, 2, "centroid"),
-    pl.Strata(0.1, 2, "centroid", "mean", cluster_in="input"), pl.Strata(0.5, 2, allocation="neyman"),
-    pl.Strata(0.5, 2, "reservoir", allocation="neyman", slots=3), pl.Strata(by="joint", normalization="history"),
+    Latest(), Latest("previous", 3), Window(2), Reservoir(1), Reservoir(3, by="joint"), RSx(1),
+    RSx(3, by="class"), Reservoir(2, normalization="sum"), WholeHistory(200), Strata(0.5, 1),
+    Strata(-1.0, 3), Strata("auto", 2, "reservoir"), Strata(0.1, 2, "centroid"),
+    Strata(0.1, 2, "centroid", "mean", cluster_in="input"), Strata(0.5, 2, allocation="neyman"),
+    Strata(0.5, 2, "reservoir", allocation="neyman", slots=3), Strata(by="joint", normalization="history"),
 )  # fmt: skip
 MAPS = (
-    pl.Identity(), pl.Identity(scale="standard"), pl.RandomFourier(6), pl.RandomFourier(7, pl.Laplace("median")),
-    pl.OrthogonalFourier(6, scale="wide"), pl.Nystroem(3), pl.Nystroem(2, pl.Cauchy("median"), scale="minmax"),
-    pl.Whitened(pl.RandomFourier(6), 2), pl.Growing(8, block=4), pl.Landmarks(3),
+    Identity(), Identity(scale="standard"), RandomFourier(6), RandomFourier(7, Laplace("median")),
+    OrthogonalFourier(6, scale="wide"), Nystroem(3), Nystroem(2, Cauchy("median"), scale="minmax"),
+    Whitened(RandomFourier(6), 2), Growing(8, block=4), Landmarks(3),
 )  # fmt: skip
-LOSSES = (pl.Square(), pl.Hinge(), pl.SquaredHinge(), pl.Logistic())
-STEPS = (pl.Constant(0.1), pl.Constant(100.0), pl.Sqrt(1.0), pl.Polynomial(0.5), pl.AdaGrad(0.1))
-PENALTIES = (pl.L2(), pl.L2(0.001, "proximal"), pl.ElasticNet(0.01, 0.01), pl.Ball(0.5))
+LOSSES = (Square(), Hinge(), SquaredHinge(), Logistic())
+STEPS = (
+    Constant(0.1),
+    Constant(100.0),
+    Sqrt(1.0),
+    Polynomial(0.5),
+    AdaGrad(0.1),
+)
+PENALTIES = (L2(), L2(0.001, "proximal"), ElasticNet(0.01, 0.01), Ball(0.5))
 
 
 def pick(rng, choices):
@@ -36,9 +57,9 @@ def pick(rng, choices):
 
 
 def any_stream(rng):
-    """The stream of a composition of parts, or None where these do not fit together."""
+    """Return the stream of a random composition of parts, or None if they are incompatible."""
     memory, features = pick(rng, MEMORIES), pick(rng, MAPS)
-    pairs = pick(rng, (pl.OppositeClass(), pl.OppositeClass(3)) + ((pl.Order(),) if memory.joint else ()))
+    pairs = pick(rng, (OppositeClass(), OppositeClass(3)) + ((Order(),) if memory.joint else ()))
     try:
         return pl.Stream(pl.Learner(
             features, pairs, pick(rng, LOSSES), memory, pick(rng, PENALTIES), step=pick(rng, STEPS),
@@ -60,7 +81,7 @@ def any_system(rng):
 
 
 def any_rows(rng, n, d):
-    """Rows that are ordinary, equal, far apart or nearly nothing; dense or CSR."""
+    """Return rows that are ordinary, equal, far apart or nearly zero; dense or CSR."""
     X = rng.normal(size=(n, d)) * 10.0 ** pick(rng, (-41, -20, -3, 0, 0, 0, 3, 14))
     if rng.random() < 0.3:
         X = np.zeros((n, d)) if rng.random() < 0.5 else np.round(X / (np.abs(X).max(initial=1e-300) or 1.0))
@@ -68,7 +89,7 @@ def any_rows(rng, n, d):
 
 
 def any_weights(rng, n):
-    """Equal or wild, from the smallest double to the largest."""
+    """Return weights, equal or from the smallest double to the largest."""
     most = pick(rng, (3, 30, 307))
     exponents = rng.uniform(-most, most, n) if rng.random() < 0.6 else np.full(n, rng.uniform(-most, most))
     weights = 10.0**exponents * (1.0 if rng.random() < 0.9 else 1e-17)
@@ -76,7 +97,7 @@ def any_weights(rng, n):
 
 
 def attack(seed):
-    """One configuration; AssertionError where scores are no numbers, or a call that raised has changed the model."""
+    """Run one configuration; fail if scores are not finite, or a call that raised has changed the model."""
     rng = np.random.default_rng(seed)
     model = any_stream(rng) if rng.random() < 0.5 else any_system(rng)
     if model is None:
@@ -101,7 +122,7 @@ def attack(seed):
 
 
 def snapshot(model):
-    """What a call that raises must leave alone."""
+    """Return what a call that raises must not change."""
     stream = getattr(model, "stream_", model if isinstance(model, pl.Stream) else None)
     if stream is None or stream.state is None:
         return None

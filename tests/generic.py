@@ -1,4 +1,4 @@
-"""Every estimator of the package, found by looking, and what the generic checks ask of its state."""
+"""Every estimator of the package, found by introspection, and generic checks of models."""
 
 import importlib
 import inspect
@@ -14,7 +14,8 @@ from pairloom.columns.encoder import Encoder
 from pairloom.estimators.base import StreamEstimator
 from pairloom.features import Forest
 from pairloom.race import Descent, Exact, Portfolio, Steps
-from pairloom.stream import Kept, Stream
+from pairloom.stream import Stream
+from pairloom.stream.state import Kept
 
 SMALL = Portfolio(
     forests=(
@@ -23,12 +24,24 @@ SMALL = Portfolio(
     kernels=(("wide", 1.0), ("minmax", 4.0)), n_landmarks=16, large_landmarks=32, exact=Exact((0.1, 1.0)),
     steps=Steps((0.02, 0.2)), descent=Descent(steps=(("square", 0.1), ("logistic", 1.0))),
 )  # fmt: skip
-"""A race of every kind of candidate, each a small one."""
+"""A race with every kind of candidate, all of them small."""
+
+
+FPOGD_VARIANTS = {
+    "defaults": {},
+    "rules": {"gamma": "median", "scale": "standard", "average": "poly"},
+    "float64": {"dtype": "float64", "n_components": 200, "representative": "reservoir"},
+    "linear": {"kernel": "linear", "eta": 0.001, "average": "mean", "cluster_in": "input", "scale": "minmax"},
+    "joint": {"strata": "joint", "normalization": "history", "loss": "hinge", "schedule": "poly"},
+    "fixed": {"eps": 0.3, "gamma": 0.1, "representative": "centroid", "l2": "proximal", "alpha": 0.1},
+    "reference": {"engine": "reference", "n_components": 32},
+}
+"""Parameters of FPOGD that between them reach most of its code."""
 
 
 @cache
 def classes():
-    """The concrete estimators with a learner, wherever they are defined."""
+    """All concrete stream estimators by name, wherever they are defined."""
     found = {}
     for module in pkgutil.walk_packages(pairloom.__path__, "pairloom."):
         for name, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
@@ -55,13 +68,36 @@ def make(form, **changes):
 
 
 def outputs(model, X):
-    """All that a model says of rows."""
+    """All predictions of a model."""
     names = ("predict", "decision_function", "predict_proba")
     return [np.asarray(getattr(model, name)(X), dtype=float) for name in names if hasattr(model, name)]
 
 
+def assert_only_the_seed_matters(make, X, y):
+    """Two models with the same seed are equal, whatever the global generator, which nothing reads or changes."""
+    models = []
+    for seed in (1, 2):
+        np.random.seed(seed)  # noqa: NPY002
+        before = np.random.get_state()[1].copy()  # noqa: NPY002
+        models.append(make().fit(X, y))
+        make(random_state=None).fit(X, y).predict(X)
+        np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    assert_same(*models)
+
+
+def assert_expansions_agree(fast, truth, exact, atol):
+    """Streams of sums of kernels agree up to rounding; the arrays of the memory in ``exact`` are equal."""
+    ours, theirs = fast.learned.memory, truth.learned.memory
+    for name in exact:
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
+    np.testing.assert_allclose(ours.coef, theirs.coef, rtol=1e-10, atol=atol)
+    scores = (stream.state.observed["recent"].scores for stream in (fast, truth))
+    np.testing.assert_allclose(*scores, rtol=1e-10, atol=atol)
+    np.testing.assert_allclose(fast.learned.tally, truth.learned.tally, rtol=1e-10)
+
+
 def assert_same(a, b, where="model"):
-    """Equal to the last bit: arrays, numbers, generators, parts. What is derived is no state."""
+    """Equal to the last bit: arrays, numbers, generators, parts. Derived fields are not compared."""
     assert type(a) is type(b), where
     if isinstance(a, np.ndarray):
         np.testing.assert_array_equal(a, b, err_msg=where)
@@ -82,17 +118,17 @@ def assert_same(a, b, where="model"):
             assert_same(one, other, f"{where}[{k}]")
     elif hasattr(a, "indptr"):
         assert (a != b).nnz == 0, where
+    elif isinstance(a, StreamEstimator):
+        assert_same(vars(a), vars(b), where)
     elif is_dataclass(a):
         for f in fields(a):
             if not f.metadata.get("derived"):
                 assert_same(getattr(a, f.name), getattr(b, f.name), f"{where}.{f.name}")
-    elif isinstance(a, StreamEstimator):
-        assert_same(vars(a), vars(b), where)
     elif isinstance(a, Encoder):
         assert_same([a.part, a.state], [b.part, b.state], where)
     elif isinstance(a, Stream):
         # When a warning was last given depends on the calls; nothing else may.
-        for name in ("model", "observers", "state"):
+        for name in ("model", "hooks", "state"):
             assert_same(getattr(a, name), getattr(b, name), f"{where}.{name}")
     else:
         assert a == b or (a != a and b != b), where

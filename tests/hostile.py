@@ -1,4 +1,4 @@
-"""Hostile model files: valid ones with something in them changed, signed as if they had been written so."""
+"""Hostile model files: valid files with changes, and a digest that matches."""
 
 import copy
 import json
@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from pairloom.persist.format import DIGEST, padded
+from pairloom.persist.format import DIGEST_SIZE, aligned
 
 INTS = [0, 1, -1, -2, 2, 3, 16, 17, 4095, 4097, 2**31 - 1, 2**31, -(2**31), 2**53, 2**62, 2**63 - 1, -(2**63)]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 1e300, -1e300, np.inf, -np.inf, np.nan]
@@ -20,7 +20,7 @@ DTYPES = ["f4", "f8", "i8", "i4", "b1", "u8", "U3", "M8[D]"]
 
 
 def read(path):
-    """The header and the arrays of a file, by nothing but the description of the format."""
+    """Read the header and the arrays of a file, using only the documentation of the format."""
     raw = path.read_bytes()
     size = int.from_bytes(raw[8:16], "little")
     header = json.loads(raw[16 : 16 + size])
@@ -32,23 +32,23 @@ def read(path):
 
 
 def sign(header, arrays, table=None):
-    """The bytes of a file with a right digest; ``table``: what its header says of the arrays, if that is not true."""
+    """Return the bytes of a file with a valid digest; ``table`` changes the description of the arrays in its header."""
     start, described = 0, None
-    while described is None or padded(16 + len(described)) != start:
-        start = max(start, padded(16 + len(described or b"")))
+    while described is None or aligned(16 + len(described)) != start:
+        start = max(start, aligned(16 + len(described or b"")))
         at, about = start, {}
         for name, array in arrays.items():
             about[name] = {"dtype": array.dtype.str, "shape": list(array.shape), "offset": at}
-            at = padded(at + array.nbytes)
+            at = aligned(at + array.nbytes)
         described = json.dumps({**header, "arrays": about if table is None else table(about)}).encode()
     text = described.ljust(start - 16)
     body = b"".join(array.tobytes() + bytes(-array.nbytes % 64) for array in arrays.values())
     raw = b"pairloom" + len(text).to_bytes(8, "little") + text + body
-    return raw + blake2b(raw, digest_size=DIGEST).digest()
+    return raw + blake2b(raw, digest_size=DIGEST_SIZE).digest()
 
 
 def damaged(raw, rng):
-    """A file that was cut off, or has a bit flipped, or bytes added."""
+    """Return a truncated file, or one with a flipped bit or additional bytes."""
     choice = rng.integers(4)
     if choice == 0:
         return raw[: rng.integers(len(raw))]
@@ -59,7 +59,7 @@ def damaged(raw, rng):
 
 
 def hostile(header, arrays, rng, *, state_only=False):
-    """The bytes of a signed file in which one to three things are changed."""
+    """Return the bytes of a file with one to three changes and a valid digest."""
     header, arrays = copy.deepcopy(header), dict(arrays)
     tables = []
     for _ in range(rng.integers(1, 4)):
@@ -68,7 +68,7 @@ def hostile(header, arrays, rng, *, state_only=False):
         if way is _leaf and rng.random() < 0.5:
             tables.append(rng.integers(2**32))
         else:
-            with suppress(AttributeError, KeyError, TypeError, ValueError):  # an earlier change took away its object
+            with suppress(AttributeError, KeyError, TypeError, ValueError):  # an earlier change removed its object
                 way(header, arrays, rng)
     return sign(header, arrays, (lambda about: _lied(about, tables)) if tables else None)
 
@@ -77,7 +77,7 @@ FLIPS = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf, "-1": -1, "huge": 2**52,
 
 
 def flipped(header, arrays):
-    """(path, what it becomes) of each number of a state, and of the first of each array, that can become another."""
+    """Return (path, new value) for each number of a state, and the first of each array, that can be changed."""
     values = header["state"]["values"]
     numbers = {
         path: isinstance(value, (float, dict)) for path, value in values.items() if type(value) in (int, float, dict)
@@ -89,7 +89,7 @@ def flipped(header, arrays):
 
 
 def with_flip(header, arrays, path, name):
-    """The bytes of a signed file with one number changed; None if it is that already, or has no room for it."""
+    """Return the bytes of a file with one number changed; None if that changes nothing or is not possible."""
     header, arrays, value = copy.deepcopy(header), dict(arrays), FLIPS[name]
     values = header["state"]["values"]
     if path in values:
@@ -165,7 +165,7 @@ def _kind(header, arrays, rng):
 
 
 def _path(header, arrays, rng):
-    """Something is missing, or there twice, or somewhere else."""
+    """Remove, duplicate or move an entry."""
     table = _pick(rng, (arrays, header["state"]["values"], header["state"]["kinds"]))
     name = _pick(rng, table)
     if rng.random() < 0.5:
@@ -175,7 +175,7 @@ def _path(header, arrays, rng):
 
 
 def _leaf(header, arrays, rng):
-    """One entry of the header, at any depth."""
+    """Change an entry of the header at any depth."""
     here = header
     while True:
         keys = list(here) if isinstance(here, dict) else range(len(here))
@@ -200,7 +200,7 @@ def _leaf(header, arrays, rng):
 
 
 def _lied(about, seeds):
-    """A description of the arrays that is not true."""
+    """Return a wrong description of the arrays."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         if not about:

@@ -1,4 +1,4 @@
-"""Runs that a test kills: each in a process of its own, forked from one that has imported everything."""
+"""Runs that a test kills, each in a separate process, forked from one that has imported everything."""
 
 import os
 import resource
@@ -22,7 +22,7 @@ def make(name):
 
 
 def die_at(call, folder):
-    """Kill this process just before so many calls on files of a folder: to open, to rename or to remove one."""
+    """Kill this process just before the ``call``-th time that it opens, renames or removes a file of a folder."""
     left = [call]
 
     def hook(event, args):
@@ -35,7 +35,7 @@ def die_at(call, folder):
 
 
 def run(name, folder, every=64, step=32, call=0):
-    """Learn a stream with checkpoints, from the newest one on, and save the model at its end; ``call``: see above."""
+    """Learn a stream with checkpoints, from the newest one on, then save the model; ``call``: see ``die_at``."""
     die_at(call, folder)
     X, y = make_stream("random", ROWS, 3)
     checkpoints = Checkpointer(f"{folder}/{name}", every=every)
@@ -48,7 +48,7 @@ def run(name, folder, every=64, step=32, call=0):
 
 
 def fail(how, folder, answer):
-    """Save a larger model where that cannot work; what it was told."""
+    """Try to save a larger model where that fails, and put the error into ``answer``."""
     X, y = make_stream("random", 300, 3)
     checkpoints = Checkpointer(folder, every=1)
     model, position = checkpoints.newest()

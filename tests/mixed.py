@@ -1,4 +1,4 @@
-"""A stream of mixed columns, as people have them: numbers with gaps, bool, categories, a date."""
+"""A stream of mixed columns: numbers with missing values, bool, categories, a date."""
 
 import numpy as np
 import pandas as pd
@@ -7,7 +7,7 @@ SHOPS = [f"shop {k}" for k in range(40)]
 
 
 def mixed(n=200, seed=0):
-    """A pandas frame and labels -1 and +1; every kind of column tells something of them."""
+    """Return a pandas frame and labels -1 and +1, which depend on every kind of column."""
     rng = np.random.default_rng(seed)
     amount, age = rng.lognormal(size=n), rng.normal(size=n)
     device, shop = rng.choice(["ios", "android", "web"], n), rng.choice(SHOPS, n)
@@ -21,12 +21,12 @@ def mixed(n=200, seed=0):
     )  # fmt: skip
     frame.loc[rng.random(n) < 0.1, "device"] = None
     frame.loc[rng.random(n) < 0.1, "time"] = pd.NaT
-    # What a first row may lack is tested by itself: mappings do not declare their types.
+    # Missing values in a first row are tested separately: mappings do not declare their types.
     frame.loc[0, ["amount", "age", "device"]] = [1.0, 0.5, "ios"]
     frame.loc[0, "time"] = time[0]
     return frame, y
 
 
 def records(frame):
-    """Rows as mappings."""
+    """Return rows as mappings."""
     return frame.to_dict("records")

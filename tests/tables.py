@@ -1,4 +1,4 @@
-"""Tables of the docs that are made, not written: ``python -m tests.tables`` puts both in their places."""
+"""Generated tables of the documentation: ``python -m tests.tables`` updates the pages."""
 
 import json
 import re
@@ -21,10 +21,10 @@ RESULTS = {
     "logistic": ("scikit-learn, logistic regression", "batch"),
     "FPOGD-tuned": ("FPOGD, tuned for each set", "one"),
 }
-"""A contestant's name in docs/accuracy.json -> what the readme calls it, and how often it sees a row."""
+"""Name of a contestant in docs/accuracy.json -> its name in the readme, and its number of passes."""
 
 COLUMNS = 20
-"""Of the rows that the costs in the table of candidates are for."""
+"""Number of columns for the costs in the table of candidates."""
 
 
 def pipes(head, rule, rows):
@@ -32,7 +32,7 @@ def pipes(head, rule, rows):
 
 
 def results():
-    """The readme's table: mean AUC over folds, empty where nothing is recorded, the best of each set in bold."""
+    """Return the table of the readme: mean AUC over folds, empty without records, the best of each data set in bold."""
     records = json.loads((ROOT / "docs" / "accuracy.json").read_text())
     found = {}
     for one in records:
@@ -47,7 +47,7 @@ def results():
 
 
 def learner(head):
-    """What learns, in words."""
+    """Describe a head."""
     if isinstance(head, Exact):
         return f"exact, {len(head.alphas)} penalties"
     if isinstance(head, Descent):
@@ -56,12 +56,12 @@ def learner(head):
 
 
 def largest(one):
-    """The candidate with its larger map, if it has one."""
+    """Return the candidate with its enlarged map, if it has one."""
     return list(one.larger(COLUMNS).values())[:1]
 
 
 def candidates():
-    """The table of docs/race.md: the portfolio, with what each candidate costs at 20 columns."""
+    """Return the table of docs/race.md: the portfolio, with the cost of each candidate at 20 columns."""
     rows = []
     for one in Portfolio().candidates(COLUMNS):
         for title, sized in ((one.name, one), *((f"{one.name}, enlarged", big) for big in largest(one))):
@@ -75,7 +75,7 @@ TABLES = {"README.md": results, "docs/race.md": candidates}
 
 
 def standing(page):
-    """The table of a page, as it stands there: the first whose head is that of the one that is made."""
+    """Return the current table of a page: the first with the header of the generated one."""
     head = re.escape(TABLES[page]().splitlines()[0])
     return re.search(rf"^{head}\n(\|.*\n)*\|.*", (ROOT / page).read_text(), re.MULTILINE)[0]
 
@@ -84,4 +84,4 @@ if __name__ == "__main__":
     for page, made in TABLES.items():
         path = ROOT / page
         path.write_text(path.read_text().replace(standing(page), made()))
-        print(f"{page}: its table is made anew")
+        print(f"{page}: updated the table")

@@ -9,13 +9,13 @@ import pytest
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import roc_auc_score
 
-from pairloom import Gaussian, RandomFourier, StabilityWarning
 from pairloom.base.randomness import generator
 from pairloom.engines.state import CUT, PAIRS
+from pairloom.features import Gaussian, RandomFourier
 from pairloom.losses import LOSSES, Square
+from pairloom.stream import StabilityWarning
 from pairloom.systems import AdaDSG
-from pairloom.systems.adadsg import Stage, stages
-from pairloom.systems.adadsg_loop import descend
+from pairloom.systems.adadsg import Stage, descend, stages
 from tests.conftest import STREAMS, make_stream
 from tests.covering import every_pair
 
@@ -65,7 +65,7 @@ def test_the_mean_step_is_the_full_pairwise_gradient_of_the_stage(loss, weighted
     weight = rng.integers(1, 5, size=40) if weighted else np.ones(40, int)
     w = rng.normal(size=3) / 5
     stage = list(stages(y > 0, weight, 3, 2.0, 1, rng))[1]
-    masses = [int(mass[-1]) for mass in stage.masses]
+    masses = [int(mass[-1]) for mass in stage.cumulative]
     grid = np.stack(np.meshgrid(*((np.arange(m) + 0.5) / m for m in masses)), axis=-1).reshape(-1, 2)
     i, j = stage.draw(grid)
     rate = 1e-3

@@ -7,34 +7,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pairloom import (
-    L2,
-    AdaGrad,
-    Ball,
-    ElasticNet,
-    Gaussian,
-    Grid,
-    Growing,
-    Identity,
-    Latest,
-    Learner,
-    Logistic,
-    ModelFileError,
-    OppositeClass,
-    PairwiseRanker,
-    PairwiseRegressor,
-    StabilityWarning,
-    Strata,
-    Stream,
-    WholeHistory,
-    load,
-    save,
-)
+from pairloom import Grid, Learner, PairwiseRanker, PairwiseRegressor, Stream, load, save
 from pairloom.base.tree import flatten, same
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS
-from pairloom.models.learner import follow
-from pairloom.steps import Constant, Penalty
+from pairloom.features import Gaussian, Growing, Identity
+from pairloom.losses import Logistic
+from pairloom.memory import Latest, Strata, WholeHistory
+from pairloom.models.learner import change_map
+from pairloom.pairs import OppositeClass
+from pairloom.persist import ModelFileError
+from pairloom.steps import L2, AdaGrad, Ball, Constant, ElasticNet, Penalty
 from pairloom.steps.penalties import shrink
+from pairloom.stream import StabilityWarning
 from pairloom.systems import FPOGD, KOIL, OGD, OLP, SOLAM, AdaDSG
 from tests import test_sparse
 from tests.conftest import make_stream
@@ -233,7 +217,7 @@ def test_where_features_grow_the_squares_are_those_of_the_features_as_they_are()
     )
     state = learner.init(3, None)
     state.squares[:], state.w[:], state.t = 6.0, 2.0, 40
-    follow(learner, state, learner.features.change(state.phi, state.t, np.zeros(0)))
+    change_map(learner, state, learner.features.change(state.phi, state.t, np.zeros(0)))
     new = state.w.shape[1]
     assert new > 8
     np.testing.assert_allclose(state.w, [[2.0 * np.sqrt(new / 8)] * 8 + [0.0] * (new - 8)])
@@ -273,9 +257,9 @@ def test_what_is_not_compiled_is_for_the_reference_engine():
 
 
 def test_models_that_take_one_step_for_all_coordinates_say_so():
-    with pytest.raises(ValueError, match=r"a grid keeps inner products .* one step for all coordinates; got AdaGrad"):
+    with pytest.raises(ValueError, match=r"a grid needs one step for all coordinates, .* got AdaGrad"):
         Grid([Learner(step=AdaGrad(0.1), seed=0)])
-    with pytest.raises(ValueError, match="a grid keeps inner products"):
+    with pytest.raises(ValueError, match="a grid needs one step for all coordinates"):
         FPOGD(random_state=0).grid(schedules=["constant", "adagrad"])
     for system in (SOLAM(), KOIL(), AdaDSG()):
         with pytest.raises(ValueError, match=r"takes one step for all coordinates, such as Constant.*; got AdaGrad"):
@@ -344,7 +328,7 @@ def test_squares_in_a_hostile_file_are_refused(written, where, value):
         return
     arrays[where][0, 1] = value
     path.write_bytes(sign(header, arrays))
-    with pytest.raises(ModelFileError, match=rf"{where} has numbers that are not in 0"):
+    with pytest.raises(ModelFileError, match=rf"{where} has numbers outside 0"):
         load(path)
 
 

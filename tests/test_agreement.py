@@ -2,50 +2,36 @@
 
 import warnings
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pytest
 
-from pairloom import (
-    L2,
-    AdaGrad,
-    Ball,
+from pairloom import Learner, Stream
+from pairloom.engines.state import LOSS, SKIPPED, STEPS
+from pairloom.engines.state import PAIRS as N_PAIRS
+from pairloom.features import (
     Cauchy,
-    ClassDifference,
-    Difference,
-    ElasticNet,
     Gaussian,
     Growing,
-    Horizon,
     Identity,
     Landmarks,
     Laplace,
-    Latest,
-    Learner,
     Matern32,
     Matern52,
     Nystroem,
-    OppositeClass,
-    Order,
     OrthogonalFourier,
     RandomFourier,
-    Reservoir,
-    RSx,
-    StabilityWarning,
-    Strata,
-    Stream,
     Whitened,
-    WholeHistory,
 )
-from pairloom.engines.state import LOSS, SKIPPED, STEPS
-from pairloom.engines.state import PAIRS as N_PAIRS
 from pairloom.losses import LOSSES
+from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory
 from pairloom.memory.strata import StrataState
-from pairloom.steps import Constant, PassiveAggressive, Polynomial, Sqrt
-from pairloom.stream import Forgetting
+from pairloom.pairs import ClassDifference, Difference, OppositeClass, Order
+from pairloom.steps import L2, AdaGrad, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
+from pairloom.stream import Forgetting, StabilityWarning
 from tests.conftest import STREAMS, make_stream
-from tests.covering import covering_array, random_config
+from tests.covering import Configurations, in_four_parts, soak_in_both_dtypes
 
 pytestmark = pytest.mark.usefixtures("check_every_plan")
 
@@ -238,49 +224,47 @@ def stream_output(config, state):
     return state.w if config["average"] == "last" else state.w_bar
 
 
-@cache
-def covering():
-    return list(covering_array(OPTIONS, valid))
+CONFIGURATIONS = Configurations(OPTIONS, valid)
 
 
 def test_the_covering_array_covers():
-    assert {c["representative"] for c in covering() if c["loss"] == "hinge"} == {"fifo", "reservoir", "centroid"}
-    swept = {c["memory"] for c in covering() if c["schedule"] is PassiveAggressive}
+    covering = CONFIGURATIONS.covering
+    assert {c["representative"] for c in covering if c["loss"] == "hinge"} == {"fifo", "reservoir", "centroid"}
+    swept = {c["memory"] for c in covering if c["schedule"] is PassiveAggressive}
     assert swept == {"strata", *MEMORIES}
-    assert {c["memory"] for c in covering() if c["schedule"] is AdaGrad} == {"strata", *MEMORIES}
-    faded = {c["memory"] for c in covering() if c["half_life"] and not make_learner(c).needs_data}
+    assert {c["memory"] for c in covering if c["schedule"] is AdaGrad} == {"strata", *MEMORIES}
+    faded = {c["memory"] for c in covering if c["half_life"] and not make_learner(c).needs_data}
     assert faded == {"strata", *MEMORIES}
     # More options, or more values of one, such as a new loss, make it longer: few means few for these.
-    one_more = {**OPTIONS, "loss": [*LOSSES, "one more"]}
-    for options, found in ((OPTIONS, covering()), (one_more, list(covering_array(one_more, valid)))):
-        *_, second, most = sorted(len(set(values)) for values in options.values())
-        assert len(found) <= 1.5 * second * most  # all pairs of these two take second * most
+    one_more = replace(CONFIGURATIONS, options={**OPTIONS, "loss": [*LOSSES, "one more"]})
+    for found in (CONFIGURATIONS, one_more):
+        *_, second, most = sorted(len(set(values)) for values in found.options.values())
+        assert len(found.covering) <= 1.5 * second * most  # all pairs of these two take second * most
 
 
-@pytest.mark.parametrize("part", range(4))
+@in_four_parts
 def test_engines_agree_on_every_pair_of_options(part):
-    for config in covering()[part::4]:
+    for config in CONFIGURATIONS.covering[part::4]:
         assert_agree(config, "float64")
 
 
 def test_engines_agree_in_float32():
     """On a third of the array: the same loops, compiled for another type. In float64 differences show more clearly."""
-    for config in covering()[::3]:
+    for config in CONFIGURATIONS.covering[::3]:
         assert_agree(config, "float32")
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_engines_agree_on_random_options(dtype):
-    rng = np.random.default_rng(11)
-    for _ in range(20):
-        assert_agree(random_config(OPTIONS, rng, valid), dtype)
+    for config in CONFIGURATIONS.draws(20, seed=11):
+        assert_agree(config, dtype)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_engines_agree_on_random_options_where_features_grow(dtype):
-    rng = np.random.default_rng(12)
-    for _ in range(20):
-        assert_agree(random_config({**OPTIONS, "features": ["growing"]}, rng, valid), dtype)
+    growing = replace(CONFIGURATIONS, options={**OPTIONS, "features": ["growing"]})
+    for config in growing.draws(20, seed=12):
+        assert_agree(config, dtype)
 
 
 def test_where_steps_are_cut_row_after_row_the_specification_is_no_closer_to_itself():
@@ -311,10 +295,7 @@ def test_where_steps_are_cut_row_after_row_the_specification_is_no_closer_to_its
     assert close(Stream(short).partial_fit(X, y).recent()[0], truth_short, 1e-6)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("seed", range(10))
+@soak_in_both_dtypes
 def test_engines_agree_on_thousands_of_random_options(seed, dtype):
-    rng = np.random.default_rng(1000 + seed)
-    for _ in range(150):
-        assert_agree(random_config(OPTIONS, rng, valid), dtype, n=500)
+    for config in CONFIGURATIONS.draws(150, seed=1000 + seed):
+        assert_agree(config, dtype, n=500)

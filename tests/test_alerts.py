@@ -13,7 +13,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 
 from pairloom.evaluation import prequential
 from pairloom.metrics import Estimate, Threshold, WindowAUC, choose_threshold, precision_at_k
-from pairloom.metrics.estimate import share
+from pairloom.metrics.intervals import wilson
 from pairloom.systems import SPAM, ExactAUC
 from tests.conftest import make_stream
 
@@ -79,10 +79,10 @@ def test_an_interval_by_hand():
     """p = 1/4 of n = 4, z = 1.96: (1/4 + z^2/8 -+ z sqrt(3/64 + z^2/64)) / (1 + z^2/4)."""
     z = NormalDist().inv_cdf(0.975)
     reach = z * np.sqrt(3 / 64 + z * z / 64)
-    found = share(np.array([True, False, False, False]), np.ones(4))
+    found = wilson(np.array([True, False, False, False]), np.ones(4))
     assert found == pytest.approx([0.25, *((0.25 + z * z / 8 + np.array([-reach, reach])) / (1 + z * z / 4))])
-    one_heavy = share(np.array([True, False, False]), np.array([1e100, 1.0, 1.0]))
-    assert one_heavy == pytest.approx(share(np.array([True]), np.ones(1)))
+    one_heavy = wilson(np.array([True, False, False]), np.array([1e100, 1.0, 1.0]))
+    assert one_heavy == pytest.approx(wilson(np.array([True]), np.ones(1)))
 
 
 def test_a_weight_counts_as_so_many_rows_and_says_less_than_they_do():
@@ -223,7 +223,7 @@ def test_what_is_missing_is_named(fitted):
     with pytest.raises(ValueError, match="not fitted yet"):
         ExactAUC().threshold(alert_rate=0.1)
     X, y = rows(60)
-    with pytest.raises(ValueError, match=r"rows of both classes among the newest 4,096 .* there are 52, and none"):
+    with pytest.raises(ValueError, match=r"both classes among the newest 4,096 .* there are 52, all of one class"):
         ExactAUC().partial_fit(X[y == 0], y[y == 0]).threshold(alert_rate=0.1)
     three = ExactAUC().fit(X, np.arange(60) % 3)
     with pytest.raises(ValueError, match="for two classes; this model has 3"):
@@ -274,7 +274,7 @@ def test_precision_at_k_is_the_mean_over_all_ways_to_break_ties():
     assert precision_at_k(y, scores, 2, sample_weight=[0, 3, 1, 0]) == 0.75
     assert precision_at_k(["a", "b"], [0.1, 0.7], 1, pos_label="a") == 0.0
     assert np.isnan(precision_at_k([], [], 3))
-    with pytest.raises(ValueError, match="k must be a whole number"):
+    with pytest.raises(ValueError, match="k must be an integer"):
         precision_at_k(y, scores, 0.5)
 
 

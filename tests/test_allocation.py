@@ -7,20 +7,15 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from pairloom import (
-    Constant,
-    Gaussian,
-    Identity,
-    Learner,
-    OppositeClass,
-    RandomFourier,
-    StabilityWarning,
-    Strata,
-    Stream,
-)
-from pairloom.memory.allocation import EVERY, Seats, allocate, share_out
+from pairloom import Learner, Stream
+from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.memory import Strata
+from pairloom.memory.allocation import REALLOCATION_ROWS, Seats, allocate, reallocate
+from pairloom.pairs import OppositeClass
+from pairloom.steps import Constant
+from pairloom.stream import StabilityWarning
 from tests.conftest import STREAMS, make_stream
-from tests.covering import random_config
+from tests.covering import Configurations
 
 OPTIONS = {
     "stream": list(STREAMS),
@@ -82,9 +77,7 @@ def assert_sound(memory, state):
 @pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-10), ("float32", 1e-4)])
 @pytest.mark.parametrize("seed", range(2))
 def test_engines_agree(seed, dtype, tol):
-    rng = np.random.default_rng(seed)
-    for _ in range(12):
-        config = random_config(OPTIONS, rng, lambda config: True)
+    for config in Configurations(OPTIONS).draws(12, seed):
         data = rows(config, 700)
         start = make(config, dtype=dtype)
         ours, truth = learn(start, *data), learn(replace(start, engine="reference"), *data)
@@ -182,21 +175,23 @@ def memory_of(representative):
 
 @pytest.mark.parametrize("representative", ["fifo", "reservoir"])
 def test_the_wide_stratum_gets_the_slots(representative):
-    X, stratum = two_clusters(3 * EVERY)
-    for T in (2, EVERY - 1, EVERY, EVERY + 20, 3 * EVERY):
+    X, stratum = two_clusters(3 * REALLOCATION_ROWS)
+    for T in (2, REALLOCATION_ROWS - 1, REALLOCATION_ROWS, REALLOCATION_ROWS + 20, 3 * REALLOCATION_ROWS):
         memory = memory_of(representative)
         _, state = seats_of(memory, X[:T], seed=1)
         assert_sound(memory, state)
         owned = [(state.seats.owner[0] == j).sum() for j in (0, 1)]
-        assert owned == ([1, 1] if T < EVERY else [1, 5])
+        assert owned == ([1, 1] if T < REALLOCATION_ROWS else [1, 5])
         np.testing.assert_array_equal(state.seats.count, np.bincount(stratum[:T]))
 
 
 def test_slots_go_by_count_times_deviation():
     """Strata of 60, 30 and 10 percent of the rows, the rarest the widest; m_j as a hand-written greedy rule gives."""
     rng = np.random.default_rng(0)
-    stratum = np.concatenate([[0, 1, 2], rng.choice(3, size=4 * EVERY - 3, p=[0.6, 0.3, 0.1])])
-    X = 20.0 * stratum[:, None] + np.array([0.5, 1.5, 4.0])[stratum, None] * rng.uniform(-1, 1, size=(4 * EVERY, 1))
+    stratum = np.concatenate([[0, 1, 2], rng.choice(3, size=4 * REALLOCATION_ROWS - 3, p=[0.6, 0.3, 0.1])])
+    X = 20.0 * stratum[:, None] + np.array([0.5, 1.5, 4.0])[stratum, None] * rng.uniform(
+        -1, 1, size=(4 * REALLOCATION_ROWS, 1)
+    )
     memory = replace(memory_of("reservoir"), eps=100.0, max_strata=3, slots=12)
     _, state = seats_of(memory, X, seed=0)
     need = [len(X[stratum == j]) * X[stratum == j].std() for j in range(3)]
@@ -209,16 +204,20 @@ def test_slots_go_by_count_times_deviation():
 def test_opened_seats_copy_the_others_in_turn():
     seats = Seats.empty(1, 1, 4)
     seats.count[0], seats.owner[0, :2], seats.slot[0, :2] = 10.0, 0, [2, 3]
-    mass = share_out(seats, 0, slice(0, 1), np.ones(1), np.zeros(1), 1e-10, queue=False)
+    mass = reallocate(seats, 0, slice(0, 1), np.ones(1), np.zeros(1), 1e-10, queue=False)
     assert mass.tolist() == [0, 0, 5, 5]
 
 
 def test_a_queue_holds_the_newest_members():
-    X, stratum = two_clusters(EVERY + 60)
-    for T in (EVERY - 1, EVERY, EVERY + 3, EVERY + 60):
+    X, stratum = two_clusters(REALLOCATION_ROWS + 60)
+    for T in (REALLOCATION_ROWS - 1, REALLOCATION_ROWS, REALLOCATION_ROWS + 3, REALLOCATION_ROWS + 60):
         held, state = seats_of(memory_of("fifo"), X[:T], seed=0)
-        later = np.flatnonzero(stratum[EVERY:T] == 1) + EVERY
-        last = np.flatnonzero(stratum[:EVERY] == 1)[-1:] if T >= EVERY else np.flatnonzero(stratum[:T] == 1)[-1:]
+        later = np.flatnonzero(stratum[REALLOCATION_ROWS:T] == 1) + REALLOCATION_ROWS
+        last = (
+            np.flatnonzero(stratum[:REALLOCATION_ROWS] == 1)[-1:]
+            if T >= REALLOCATION_ROWS
+            else np.flatnonzero(stratum[:T] == 1)[-1:]
+        )
         expected = np.concatenate([last, later])[-5:]
         mine = (state.seats.owner[0] == 1) & (state.seats.slot[0] >= 0)
         assert sorted(held[state.seats.slot[0][mine]]) == expected.tolist()
@@ -228,10 +227,16 @@ def test_seats_are_handed_over_when_the_spread_changes_and_when_a_stratum_is_fou
     """First the one stratum has all, then a second claims one, then the wider one gets most."""
     rng = np.random.default_rng(0)
     for representative in ("fifo", "reservoir"):
-        X = np.concatenate([rng.uniform(-0.5, 0.5, size=(EVERY, 1)), [[10.0]], rng.uniform(8, 12, size=(3 * EVERY, 1))])
+        X = np.concatenate(
+            [
+                rng.uniform(-0.5, 0.5, size=(REALLOCATION_ROWS, 1)),
+                [[10.0]],
+                rng.uniform(8, 12, size=(3 * REALLOCATION_ROWS, 1)),
+            ]
+        )
         memory = memory_of(representative)
         owned = []
-        for T in (EVERY, EVERY + 1, 4 * EVERY):
+        for T in (REALLOCATION_ROWS, REALLOCATION_ROWS + 1, 4 * REALLOCATION_ROWS):
             _, state = seats_of(memory, X[:T], seed=0)
             assert_sound(memory, state)
             owned.append([int((state.seats.owner[0] == j).sum()) for j in (0, 1)])
@@ -284,7 +289,7 @@ def test_seats_are_independent_but_for_the_copies_that_are_left(drawn):
     """Two seats of a stratum, one opened as a copy at n0: Cov = (n0 / n)^2 Var of the first n0 members."""
     X, stratum, owner, found, _ = drawn
     members, f = np.flatnonzero(stratum == 1), pair_gradient(X)
-    n0 = np.count_nonzero(members < EVERY)
+    n0 = np.count_nonzero(members < REALLOCATION_ROWS)
     shared = (n0 / len(members)) ** 2 * np.var(f[members[:n0]], axis=0).sum()
     a, b = np.flatnonzero(owner == 1)[[1, 3]]
     for left, right in ((a, b), (np.flatnonzero(owner == 1)[0], b)):
@@ -303,7 +308,7 @@ def test_gradients_are_unbiased_with_the_exact_variance(drawn):
     m = np.bincount(owner)
     independent = p**2 * within / m
     members = np.flatnonzero(stratum == 1)
-    n0 = np.count_nonzero(members < EVERY)
+    n0 = np.count_nonzero(members < REALLOCATION_ROWS)
     copies = p[1] ** 2 * (1 - 1 / m[1]) * (n0 / len(members)) ** 2 * np.var(f[members[:n0]], axis=0).sum()
     measured = np.var(v, axis=0).sum()
     assert measured == pytest.approx(independent.sum() + copies, rel=0.08)
@@ -312,7 +317,7 @@ def test_gradients_are_unbiased_with_the_exact_variance(drawn):
 
 def test_the_copies_decorrelate_and_neyman_beats_six_equal_slots():
     """After 20 sharings out the variance is sum_j p_j^2 Var_j / m_j, below that of three slots for each stratum."""
-    X, stratum = two_clusters(20 * EVERY)
+    X, stratum = two_clusters(20 * REALLOCATION_ROWS)
     f, p = pair_gradient(X), np.bincount(stratum) / len(stratum)
     owner, _, v = seats_over_seeds(X, 600)
     within = np.array([np.var(f[stratum == j], axis=0).sum() for j in (0, 1)])
@@ -327,7 +332,7 @@ def test_the_copies_decorrelate_and_neyman_beats_six_equal_slots():
         ({"allocation": "optimal"}, "allocation must be one of 'equal', 'neyman'; got 'optimal'"),
         ({"slots": 32}, "slots=32 is for allocation='neyman': equal strata have one slot each"),
         ({"allocation": "neyman", "slots": 15}, "slots must be at least max_strata=16; got 15"),
-        ({"allocation": "neyman", "slots": 20.5}, "slots must be a whole number of at least 1; got 20.5"),
+        ({"allocation": "neyman", "slots": 20.5}, "slots must be an integer >= 1; got 20.5"),
         ({"allocation": "neyman", "representative": "centroid"}, "a centroid has no sampling variance"),
     ],
 )

@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pairloom import ClassDifference, Identity, Learner, OppositeClass, StabilityWarning, Strata, Stream
+from pairloom import Learner, Stream
 from pairloom.engines.state import CUT, LOSS, STEPS
+from pairloom.features import Identity
 from pairloom.losses import LOSSES
-from pairloom.models.moments import Moments
+from pairloom.memory import Strata
+from pairloom.models.moments_rule import Moments
 from pairloom.models.rule import Row
+from pairloom.pairs import ClassDifference, OppositeClass
 from pairloom.steps import Polynomial
+from pairloom.stream import StabilityWarning
 from pairloom.systems import AllPairs
 from tests.conftest import STREAMS, make_stream
 from tests.covering import every_pair
@@ -124,7 +128,7 @@ def test_all_pairs_ask_for_equal_scores_inside_a_class():
             np.testing.assert_array_equal(pairs.sign(y, np.array(labels), model), np.ones(len(labels)))
             np.testing.assert_array_equal(pairs.offset(y, np.array(labels), model), -(t - targets))
     assert ClassDifference(3).targets.tolist() == OppositeClass(3).targets.tolist()
-    with pytest.raises(ValueError, match="ClassDifference pairs ask for an exact difference"):
+    with pytest.raises(ValueError, match="ClassDifference pairs need an exact difference"):
         Learner(pairs=ClassDifference(), loss=LOSSES["hinge"])
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from pairloom import AUCClassifier, Gaussian, Grid, Learner, PairwiseRanker, PairwiseRegressor, RandomFourier, Stream
+from pairloom import AUCClassifier, Grid, Learner, PairwiseRanker, PairwiseRegressor, Stream
 from pairloom.estimators import concordance
+from pairloom.features import Gaussian, RandomFourier
 from pairloom.stream import ArrivalScores
 from pairloom.systems import FPOGD, ExactAUC
 from tests.conftest import make_stream

@@ -8,7 +8,8 @@ import pytest
 from scipy.sparse import csr_array, hstack, random_array
 from sklearn.metrics import roc_auc_score
 
-from pairloom import AUCClassifier, Forest, Gaussian, Identity, RandomFourier
+from pairloom import AUCClassifier
+from pairloom.features import Forest, Gaussian, Identity, RandomFourier
 from pairloom.race import Budget, Portfolio
 from tests.conftest import make_stream
 from tests.generic import SMALL, assert_same
@@ -170,7 +171,7 @@ def test_pins_race_too(pins):
     assert_sensible(one, X)
     linear = isinstance(pins.get("features"), Identity) or "budget" in pins
     assert roc_auc_score(y[1200:], one.decision_function(X[1200:])) > (0.6 if linear else 0.85)
-    running = one.stream_.model.running(one.stream_.learned)
+    running = one.stream_.model.entrants(one.stream_.learned)
     for candidate in (entrant.candidate for entrant in running):
         if "n_components" in pins and candidate.family == "kernel":
             assert candidate.features.n_outputs(4) <= pins["n_components"]
@@ -193,7 +194,7 @@ def test_a_small_budget_gives_smaller_maps_and_fewer_candidates():
     for limit in (1000.0, 16.0, 8.0):
         one = model(portfolio=large, budget=Budget(microseconds=limit)).fit(X, y)
         assert_sensible(one, X)
-        candidates = [e.candidate for e in one.stream_.model.running(one.stream_.learned)]
+        candidates = [e.candidate for e in one.stream_.model.entrants(one.stream_.learned)]
         assert sum(c.microseconds(4) for c in candidates) <= limit
         found[limit] = {c.name: c.features for c in candidates}
     assert list(found[1000.0].values()) == [c.features for c in sorted(large.candidates(4), key=lambda c: c.refits)]

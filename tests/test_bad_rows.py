@@ -1,4 +1,4 @@
-"""Malformed rows: all of a piece are found at once, and are those that a row alone would be."""
+"""Malformed rows: all of a chunk are found at once, and are those that a row alone would be."""
 
 import json
 import os
@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import pairloom
-from pairloom.cli.ending import message_of
-from pairloom.cli.intake import Intake
+from pairloom.cli.errors import error_message
 from pairloom.cli.labels import LabelReader
-from pairloom.cli.taken import label_faults
-from pairloom.data.readers import InputError, delimited, readers
-from pairloom.data.readers.libsvm import MOST
+from pairloom.cli.rows import RowReader
+from pairloom.data.readers import delimited, readers
+from pairloom.data.readers.libsvm import MAX_INFERRED_COLUMNS
+from pairloom.data.readers.opening import FileError
 from pairloom.systems import FPOGD
 
 SMALL = ("--system", "FPOGD", "--set", "n_components=4")
@@ -42,28 +42,27 @@ LIBSVM = [
 
 
 def only(path, **options):
-    """The one piece of a file, and who reads it."""
-    for reader in readers([str(path)], most=1000, **options):
-        return reader, next(iter(reader.pieces()))
+    """The one chunk of a file, and who reads it."""
+    for reader in readers([str(path)], chunk_rows=1000, **options):
+        return reader, next(iter(reader.chunks()))
 
 
 def sifted_and_one_by_one(path, model, label="y", weight="w", **options):
     """What is wrong with rows, found at once and row by row; and the rows that are taken both ways."""
-    reader, piece = only(path, **options)
-    intake, labels = Intake(model, label=label, weight=weight), LabelReader(kind="i")
+    reader, chunk = only(path, **options)
+    intake, labels = RowReader(model, label=label, weight=weight), LabelReader(kind="i")
     intake.open(reader)
-    intake.begin(piece)
-    taken, faults = intake.sift(piece, 0, len(piece))
-    faults = {**label_faults(taken, labels.read), **faults}
+    intake.start_chunk(chunk)
+    taken, faults = intake.read_valid(chunk, 0, len(chunk), labels.read)
     alone, rows = {}, []
-    for row in range(len(piece)):
+    for row in range(len(chunk)):
         try:
-            one = intake.take(piece, row, row + 1)
+            one = intake.read(chunk, row, row + 1)
             labels.read(one.labels)
             model.score_many(one.X)
             rows.append(one)
         except ValueError as error:
-            alone[row] = message_of(error)
+            alone[row] = error_message(error)
     return faults, alone, taken[~np.isin(taken.rows, list(faults))], rows
 
 
@@ -96,20 +95,20 @@ def test_libsvm_rows_are_refused_together_as_they_are_alone(tmp_path):
     assert {row: text for row, text in alone.items() if row in faults} == faults
     assert {LIBSVM[row] for row in alone.keys() - faults.keys()} == {b"1 1:inf"}  # which the model says
     assert together.X.shape == (len(rows) + 1, 4)
-    assert f"without it at most {MOST:,} are taken" in faults[LIBSVM.index(b"1 1099511627776:1")]
+    assert f"columns above {MAX_INFERRED_COLUMNS:,} are errors" in faults[LIBSVM.index(b"1 1099511627776:1")]
 
 
 def test_malformed_rows_are_not_read_one_by_one(model, tmp_path, monkeypatch):
     good = "5,x,2024-01-01,0,1\n"
     (tmp_path / "rows.csv").write_text("a,b,d,y,w\n" + (good + "oops,x,2024-01-01,0,1\n" + good + "1\n") * 250)
-    reader, piece = only(tmp_path / "rows.csv")
-    intake = Intake(model, label="y", weight="w")
+    reader, chunk = only(tmp_path / "rows.csv")
+    intake = RowReader(model, label="y", weight="w")
     intake.open(reader)
-    intake.begin(piece)
+    intake.start_chunk(chunk)
     calls = []
-    read = delimited.DelimitedPiece._read
-    monkeypatch.setattr(delimited.DelimitedPiece, "_read", lambda *a, **k: calls.append(1) or read(*a, **k))
-    taken, faults = intake.sift(piece, 0, 1000)
+    read = delimited.DelimitedChunk._read
+    monkeypatch.setattr(delimited.DelimitedChunk, "_read", lambda *a, **k: calls.append(1) or read(*a, **k))
+    taken, faults = intake.read_valid(chunk, 0, 1000)
     assert (len(taken), len(faults)) == (500, 500)
     assert len(calls) < 10
 
@@ -160,7 +159,7 @@ def test_parquet_from_a_fifo_is_refused(tmp_path):
     pq.write_table(pa.table({"a": [1.0], "y": [1]}), tmp_path / "p.parquet")
     os.mkfifo(tmp_path / "fifo")
     threading.Thread(target=lambda: (tmp_path / "fifo").write_bytes((tmp_path / "p.parquet").read_bytes())).start()
-    with pytest.raises(InputError, match="must be a file, not a pipe"):
+    with pytest.raises(FileError, match="must be a file, not a pipe"):
         next(readers([str(tmp_path / "fifo")]))
 
 
@@ -168,5 +167,5 @@ def test_a_column_that_nobody_believes_does_not_take_all_memory(command, tmp_pat
     (tmp_path / "rows.svm").write_text("1 1:1\n0 2:1\n" * 5 + f"1 {2**40}:1\n0 {2**31}:1\n")
     done = command("fit", "rows.svm", *SMALL, "--model", "m", "--on-bad-row", "skip", cwd=tmp_path)
     assert done.returncode == 0
-    assert f"rows.svm:11: column {2**40} is beyond the 2 that the model has" in done.stderr
+    assert f"rows.svm:11: column {2**40} exceeds the 2 columns of the model" in done.stderr
     assert pairloom.load(tmp_path / "m").n_features_in_ == 2

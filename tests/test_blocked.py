@@ -2,17 +2,18 @@
 
 import warnings
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 
-from pairloom import L2, AdaGrad, Grid, PassiveAggressive, StabilityWarning, Stream
+from pairloom import Grid, Stream
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, WORST
 from pairloom.losses import LOSSES
 from pairloom.memory.strata import StrataState
+from pairloom.steps import L2, AdaGrad, PassiveAggressive
+from pairloom.stream import StabilityWarning
 from tests.conftest import make_stream
-from tests.covering import covering_array, random_config
+from tests.covering import Configurations, in_four_parts, soak_in_both_dtypes
 from tests.test_agreement import (
     DIFFERENCES,
     MEMORIES,
@@ -76,7 +77,7 @@ def stream_for(config, n):
 def assert_grid_agrees(config, dtype, n=300, models=(0, 1, 2)):
     rows = stream_for(config, n)
     grid = Stream(Grid(candidates(config, dtype), block_rows=config["block"]), fading(config)).partial_fit(*rows)
-    assert not grid.model.frozen(grid.learned)
+    assert not grid.model.diverged(grid.learned)
     for i in models:
         learner = grid.model.learners[i]
         truth = Stream(replace(learner, engine="reference"), fading(config))
@@ -95,7 +96,7 @@ def own_rounding(truth, X, *rest):
     Where steps far too long are cut row after row, a trajectory may amplify rounding a billion times: no engine can
     agree with the specification more closely than that with itself.
     """
-    shaken = Stream(truth.model, truth.observers[1:])
+    shaken = Stream(truth.model, truth.hooks[1:])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
         shaken.partial_fit(X * (1 + np.finfo(float).eps), *rest)
@@ -120,28 +121,22 @@ def assert_same_state(stream, reference, tol):
         assert close(ours.memory.centers, truth.memory.centers, tol)
 
 
-@cache
-def covering():
-    return list(covering_array(GRID_OPTIONS, fits, seed=1))
+CONFIGURATIONS = Configurations(GRID_OPTIONS, fits, seed=1)
 
 
-@pytest.mark.parametrize("part", range(4))
+@in_four_parts
 def test_grids_agree_on_every_pair_of_options(part):
     """The model of the array's options, and in turn one of its neighbours: what they differ in is drawn at random."""
-    for k, config in enumerate(covering()[part::4]):
+    for k, config in enumerate(CONFIGURATIONS.covering[part::4]):
         assert_grid_agrees(config, "float64", n=100, models=(0, 1 + k % 2))
 
 
 def test_grids_agree_in_float32():
-    rng = np.random.default_rng(4)
-    for _ in range(15):
-        assert_grid_agrees(random_config(GRID_OPTIONS, rng, fits), "float32", n=130)
+    for config in CONFIGURATIONS.draws(15, seed=4):
+        assert_grid_agrees(config, "float32", n=130)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("seed", range(10))
+@soak_in_both_dtypes
 def test_grids_agree_on_thousands_of_random_options(seed, dtype):
-    rng = np.random.default_rng(2000 + seed)
-    for _ in range(100):
-        assert_grid_agrees(random_config(GRID_OPTIONS, rng, fits), dtype, n=500)
+    for config in CONFIGURATIONS.draws(100, seed=2000 + seed):
+        assert_grid_agrees(config, dtype, n=500)

@@ -8,8 +8,8 @@ import pytest
 
 from pairloom.metrics import StreamingAUC, WindowAUC
 from pairloom.metrics.alerts import threshold_at
-from pairloom.metrics.area import mean_area
 from pairloom.metrics.auc import weighted_auc
+from pairloom.metrics.intervals import mean_area
 
 SCORES = {
     "apart": lambda z, y: np.abs(z) + 10.0 * y,

@@ -4,7 +4,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from pairloom.base.clock import next_calibration
-from pairloom.stream.calibration import FLATTEST, platt
+from pairloom.stream.calibration import MIN_SLOPE, platt
 
 
 def scored(n=2000, seed=0, slope=2.0):
@@ -44,7 +44,7 @@ def test_it_does_not_depend_on_the_scale_of_the_scores(factor):
 def test_useless_and_inverted_scores_keep_their_order():
     scores, labels = scored(slope=-2.0)
     a, b = fit(scores, labels)
-    assert a == pytest.approx(FLATTEST / np.subtract(*np.quantile(scores, [0.75, 0.25])))
+    assert a == pytest.approx(MIN_SLOPE / np.subtract(*np.quantile(scores, [0.75, 0.25])))
     assert expit(a * scores + b).mean() == pytest.approx((labels > 0).mean(), abs=0.01)
 
 

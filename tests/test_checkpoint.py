@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pairloom import Checkpointer, ModelFileError, load, save
+from pairloom import Checkpointer, load, save
 from pairloom.base.tree import same
+from pairloom.persist import ModelFileError
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 from tests.killed import fail, run
@@ -137,7 +138,7 @@ def test_where_nothing_can_be_written_the_old_checkpoint_stays(how, kind, open_f
     process.join()
     folder.chmod(0o755)
     assert name == kind
-    assert "the model was not saved, and a file that was there before is unchanged" in text
+    assert "the model was not saved, and an existing file is unchanged" in text
     assert "checkpoint-000000000000101.pairloom" in text
     assert [entry.name for entry in folder.iterdir()] == ["checkpoint-000000000000100.pairloom"]
     assert next(folder.iterdir()).read_bytes() == kept
@@ -189,7 +190,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_warning(tmp_path, model):
     raw = newest.read_bytes()
     newest.write_bytes(raw[: len(raw) // 2])
     again = Checkpointer(tmp_path, every=10)
-    with pytest.warns(UserWarning, match="a checkpoint was passed over: .*20.pairloom: the file is cut off or damaged"):
+    with pytest.warns(UserWarning, match="a checkpoint was skipped: .*20.pairloom: the file is truncated or damaged"):
         assert again.newest()[1] == 10
     assert again.after(model, 15) is None
     assert again.after(model, 20)  # in the place of the damaged one
@@ -207,14 +208,14 @@ def test_if_none_loads_that_is_an_error_and_no_new_beginning(tmp_path, model):
 def test_a_checkpoint_that_was_renamed_is_not_believed(tmp_path, model):
     checkpoints = Checkpointer(tmp_path)
     checkpoints.save(model, 10).rename(tmp_path / "checkpoint-000000000000030.pairloom")
-    with pytest.raises(ModelFileError, match="is a checkpoint of row 10: it was renamed"):
+    with pytest.raises(ModelFileError, match="is of row 10: the file was renamed"):
         checkpoints.newest()
 
 
 def test_a_run_that_begins_anew_does_not_mix_with_an_older_one(tmp_path, model):
     Checkpointer(tmp_path).save(model, 500)
     with pytest.raises(
-        ValueError, match=r"has a checkpoint of row 500, and this would be one of row 100: go on from it"
+        ValueError, match=r"has a checkpoint of row 500, but this would be one of row 100: resume from it"
     ):
         Checkpointer(tmp_path).save(model, 100)
     assert Checkpointer(tmp_path).positions() == [500]
@@ -222,11 +223,11 @@ def test_a_run_that_begins_anew_does_not_mix_with_an_older_one(tmp_path, model):
 
 @pytest.mark.parametrize("values", [{"every": 0}, {"keep": 0}, {"every": 1.5}])
 def test_bad_parameters_are_refused(values, tmp_path):
-    with pytest.raises(ValueError, match=f"{next(iter(values))} must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match=f"{next(iter(values))} must be an integer >= 1"):
         Checkpointer(tmp_path, **values)
 
 
 @pytest.mark.parametrize("position", [-1, 1.0, None])
 def test_a_bad_position_is_refused(position, tmp_path, model):
-    with pytest.raises(ValueError, match="position must be a whole number of rows"):
+    with pytest.raises(ValueError, match="position must be an integer >= 0"):
         Checkpointer(tmp_path).save(model, position)

@@ -19,14 +19,14 @@ from pairloom.data import fraud_like
 from tests.commands import COMMAND, environment
 
 PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
-LONG = ("demo", "systems", "reproduce")
-"""Their examples take minutes, or need data: tests of their own run the like."""
+LONG = ("demo", "systems")
+"""Their examples take minutes: other tests run smaller ones."""
 
 
 def commands():
     group = get_command(app)
     assert isinstance(group, TyperGroup)
-    return group.commands
+    return {name: one for name, one in group.commands.items() if not one.hidden}
 
 
 def examples():
@@ -69,8 +69,8 @@ def test_the_recipe_of_the_page(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("exit code 137\nrows   5,000; ")
-    assert "Going on after row 2,000." in done.stderr
-    assert "rows                        2,000, " in done.stdout
+    assert "Resuming after row 2,000." in done.stderr
+    assert "rows                      2,000, " in done.stdout
     *_, alerts, log = done.stdout.splitlines()
     assert 5 <= int(alerts) <= 120
     assert json.loads(log)["row"] == 5000
@@ -93,3 +93,9 @@ def test_the_shell_completes_commands_options_and_systems(command):
 def test_systems_are_those_that_learn_row_by_row():
     online = {name for name in systems.__all__ if not getattr(systems, name)().needs_all_rows}
     assert set(SYSTEMS) == {DEFAULT, *online}
+
+
+def test_the_reproduction_is_found_outside_the_package():
+    done = subprocess.run([COMMAND, "reproduce", "all", "--quick"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "runs from a clone: python -m reproduction" in done.stderr

@@ -56,7 +56,7 @@ def test_evaluate_says_what_others_say(command, frame, folder):
 def test_evaluate_wants_known_labels_of_both_classes(command, frame, folder):
     frame[600:].assign(kind="fine").to_csv(folder / "one.csv", index=False)
     done = command("evaluate", "m", "one.csv", "--label", "kind", cwd=folder)
-    assert (done.returncode, "an AUC needs rows of both classes, and 0 of 300" in done.stderr) == (2, True)
+    assert (done.returncode, "AUC requires rows of both classes; 0 of 300" in done.stderr) == (2, True)
     odd = frame[600:].reset_index(drop=True)
     odd.loc[5, "kind"] = "odd"
     odd.to_csv(folder / "odd.csv", index=False)
@@ -132,7 +132,7 @@ def test_serve_scores_at_once_and_learns_when_the_label_comes(frame, folder):
     assert (both["score"], both["learned"]) == (python.score_one(row(3)), 602)
     python.learn_one(row(3), "fine")
     odd = [
-        ("{", "no JSON"), ({"id": 1}, "neither a row"), (row(4, id=[1]), "must be a number or text"),
+        ("{", "invalid JSON"), ({"id": 1}, "expected a row"), (row(4, id=[1]), "must be a number or text"),
         (row(4, id=1, kind="odd"), "label 'odd' is not one of"), (row(4, id=2) | {"amount": "much"}, "'much'"),
     ]  # fmt: skip
     for line, said in odd:

@@ -18,7 +18,6 @@ LARGE = [2**53, 2**53 + 1]
 def read(values, kind=None, **more):
     """The labels of a column, of which its own first rows tell the kind."""
     reader, column = LabelReader(**more), pa.chunked_array([pa.array(values, kind)])
-    reader.look([column])
     return reader.read(column).tolist()
 
 
@@ -57,7 +56,7 @@ def test_labels_of_types():
     for gap, kind in ((None, pa.string()), ("", pa.string()), (np.nan, pa.float64())):
         with pytest.raises(ValueError, match="the label is missing"):
             read([gap], kind)
-    with pytest.raises(ValueError, match="the label has the type list"):
+    with pytest.raises(ValueError, match="the label has type list"):
         read([[1]], pa.list_(pa.int8()))
 
 
@@ -73,7 +72,7 @@ def test_labels_of_a_model_are_read_as_its_classes_are():
 
     reader = LabelReader.of(Model())
     assert reader.read_one(2**64 - 1) == 2**64 - 1
-    with pytest.raises(ValueError, match=r"^the label is '1e5x', but labels before it were whole numbers$"):
+    with pytest.raises(ValueError, match=r"^the label is '1e5x', but the labels before it are integers$"):
         reader.read_one("1e5x")
     Model.classes_ = np.array([b"a", b"b"])
     assert LabelReader.of(Model()).read_one("a") == "a"
@@ -81,9 +80,9 @@ def test_labels_of_a_model_are_read_as_its_classes_are():
 
 def kinds_of(path, data):
     path.write_bytes(data)
-    [piece] = [piece for reader in readers([str(path)]) for piece in reader.pieces()]
-    kinds = piece.infer(["x"])
-    return kinds["x"], piece.table(0, len(piece), kinds).column("x").to_pylist()
+    [chunk] = [chunk for reader in readers([str(path)]) for chunk in reader.chunks()]
+    kinds = chunk.infer(["x"])
+    return kinds["x"], chunk.table(0, len(chunk), kinds).column("x").to_pylist()
 
 
 def test_codes_are_categories_and_underscores_make_no_numbers(tmp_path):
@@ -102,10 +101,10 @@ def test_codes_are_categories_and_underscores_make_no_numbers(tmp_path):
 @pytest.mark.parametrize("line", [b"1_0 1:2\n", b"1 1_0:2\n", b"1 1:2_0\n", b"9007199254740993 1:2\n"])
 def test_libsvm_has_plain_numbers(line, tmp_path):
     (tmp_path / "a.svm").write_bytes(b"1 1:2 # a_comment\n" + line)
-    [piece] = [piece for reader in readers([str(tmp_path / "a.svm")]) for piece in reader.pieces()]
-    assert piece.rows(0, 1, 10)[1].tolist() == [1]
-    with pytest.raises(ValueError, match="no LIBSVM row: "):
-        piece.rows(1, 2, 10)
+    [chunk] = [chunk for reader in readers([str(tmp_path / "a.svm")]) for chunk in reader.chunks()]
+    assert chunk.rows(0, 1, 10)[1].tolist() == [1]
+    with pytest.raises(ValueError, match="invalid LIBSVM row: "):
+        chunk.rows(1, 2, 10)
 
 
 def test_every_format_learns_the_same_exact_labels_and_categories(command, tmp_path):

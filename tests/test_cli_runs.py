@@ -57,7 +57,7 @@ def go_on(rows, folder):
     fit = begin(rows, N, folder, "--resume", "--json")
     out, err = fit.communicate(timeout=120)
     assert fit.returncode == 0, err
-    assert err.startswith(b"Going on after row ")
+    assert err.startswith(b"Resuming after row ")
     assert json.loads(out)["rows"] == N
     return (folder / "m").read_bytes()
 
@@ -70,7 +70,7 @@ def test_a_signal_ends_the_stream_and_what_came_is_saved(number, code, rows, who
     fit.send_signal(number)
     out, err = fit.communicate(timeout=60)
     assert fit.returncode == code
-    assert err == b"Stopped after row 2,345: the model is in m and a checkpoint in run.\n"
+    assert err == b"Stopped after row 2,345; saved m and a checkpoint in run.\n"
     assert out.startswith(b"rows   2,345; ")
     if number == signal.SIGTERM:  # what a signal left behind is the same for both
         assert go_on(rows, tmp_path) == whole

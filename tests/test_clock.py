@@ -3,17 +3,17 @@
 from itertools import pairwise
 
 from pairloom.base.clock import (
-    CATCH_UP,
+    CATCH_UP_ROWS,
     NEVER,
-    REFITS,
+    REFIT_ROWS,
     is_solution,
+    last_refit,
     mixes_at,
     next_calibration,
     next_evaluation,
     next_race_calibration,
     next_refit,
     next_solution,
-    refit_before,
 )
 
 
@@ -66,17 +66,17 @@ def test_weights_change_at_powers_of_two_and_four_times_in_a_doubling_by_512_at_
 def test_the_last_refit_is_the_largest_row_that_has_come():
     for t in range(5000):
         rows = [row for row in (8, 32, 128, 512, 1024) if row <= t]
-        assert refit_before(t) == (rows[-1] if rows else 0), t
+        assert last_refit(t) == (rows[-1] if rows else 0), t
 
 
 def test_what_was_made_catches_up_every_32_rows_until_it_takes_over():
-    assert REFITS == {8: 8, 32: 32, 128: 192, 512: 768, 1024: 2048}
+    assert REFIT_ROWS == {8: 8, 32: 32, 128: 192, 512: 768, 1024: 2048}
     expected = [8, 32, 128, 160, 192, *range(512, 769, 32), *range(1024, 2049, 32), NEVER]
     assert rows_of(next_refit, 5000) == expected
-    assert CATCH_UP == 32
+    assert CATCH_UP_ROWS == 32
 
 
 def test_each_take_over_comes_before_the_next_refit():
-    rows = list(REFITS)
-    assert all(REFITS[row] <= after for row, after in pairwise(rows))
-    assert all((end - row) % CATCH_UP == 0 for row, end in REFITS.items() if end > row)
+    rows = list(REFIT_ROWS)
+    assert all(REFIT_ROWS[row] <= after for row, after in pairwise(rows))
+    assert all((end - row) % CATCH_UP_ROWS == 0 for row, end in REFIT_ROWS.items() if end > row)

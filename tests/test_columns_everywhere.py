@@ -21,7 +21,7 @@ FORMS = (
 assert set(FORMS) <= set(forms())
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning"),
+    pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning"),
     pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
 ]
 
@@ -61,8 +61,8 @@ def test_predicting_changes_nothing_and_bad_rows_leave_no_trace(form):
     model.score_one(records(later)[3])
     text = later.astype({"age": object})
     text.loc[5, "age"] = "old"
-    bad = [(text, "column 'age' is one of numbers, but holds 'old' at row 5"),
-           (later.assign(age=np.inf), "column 'age' holds infinity at row 0"),
+    bad = [(text, "column 'age' must contain numbers, but contains 'old' at row 5"),
+           (later.assign(age=np.inf), "column 'age' contains infinity at row 0"),
            (later.drop(columns="shop"), "Feature names seen at fit time, yet now missing"),
            (np.zeros((4, 7)), "pass a data frame or mappings")]  # fmt: skip
     for rows, message in bad:

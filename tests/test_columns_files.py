@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import pairloom
-from pairloom import ModelFileError
 from pairloom.base.tree import same
 from pairloom.columns import Columns
 from pairloom.columns.loops import COUNT, HIGH, MASS
+from pairloom.persist import ModelFileError
 from pairloom.systems import FPOGD
 from tests.hostile import hostile, read, sign
 from tests.mixed import mixed

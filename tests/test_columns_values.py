@@ -68,25 +68,25 @@ def test_kinds_learned_from_rows_keep_the_integers_of_later_frames_exact():
 
 
 REFUSED = [
-    ("category", np.inf, "is one of categories, but holds inf at row 1"),
-    ("category", [1], "is one of categories, but holds a list at row 1"),
-    ("category", np.timedelta64(3, "s"), "is one of categories, but holds np.timedelta64"),
-    ("category", np.datetime64(10**7, "Y"), "is one of categories, but holds np.datetime64"),
-    ("category", object(), "is one of categories, but holds <object"),
-    ("category", 10**5000, "is one of categories, but holds a number of thousands of digits at row 1"),
-    ("number", np.timedelta64(3, "s"), "is one of numbers, but holds np.timedelta64.* at row 1"),
-    ("number", "1_0", "is one of numbers, but holds '1_0' at row 1"),
-    ("number", "\u0663", "is one of numbers, but holds '\u0663' at row 1"),
-    ("number", np.array([1.0, 2.0]), r"is one of numbers, but holds array\(\[1., 2.\]\) at row 1"),
-    ("number", 1e17, r"holds 1e\+17 at row 1, too large for float32, which takes up to 1e\+15: scale the column"),
-    ("date", datetime(1, 1, 1, tzinfo=FAR), "holds a date outside the years 1 to 9999 at row 1"),
-    ("date", "0001-01-01T00:00:00+14:00", "holds a date outside the years 1 to 9999 at row 1"),
-    ("date", np.datetime64(10**7, "Y"), "holds a date outside the years 1 to 9999 at row 1"),
-    ("date", pd.Timestamp(np.datetime64("20000-01-01", "s")), "holds a date outside the years 1 to 9999 at row 1"),
-    ("date", time(1), r"is one of dates, but holds datetime.time\(1, 0\) at row 1"),
-    (None, np.timedelta64(3, "s"), "holds a timedelta64 at row 1, which is none of numbers, text and dates"),
-    (None, np.array([1.0, 2.0]), "holds a ndarray at row 1, which is none of numbers, text and dates"),
-    (None, 1j, "holds a complex at row 1"),
+    ("category", np.inf, "must contain categories, but contains inf at row 1"),
+    ("category", [1], "must contain categories, but contains a list at row 1"),
+    ("category", np.timedelta64(3, "s"), "must contain categories, but contains np.timedelta64"),
+    ("category", np.datetime64(10**7, "Y"), "must contain categories, but contains np.datetime64"),
+    ("category", object(), "must contain categories, but contains <object"),
+    ("category", 10**5000, "must contain categories, but contains an integer with thousands of digits at row 1"),
+    ("number", np.timedelta64(3, "s"), "must contain numbers, but contains np.timedelta64.* at row 1"),
+    ("number", "1_0", "must contain numbers, but contains '1_0' at row 1"),
+    ("number", "\u0663", "must contain numbers, but contains '\u0663' at row 1"),
+    ("number", np.array([1.0, 2.0]), r"must contain numbers, but contains array\(\[1., 2.\]\) at row 1"),
+    ("number", 1e17, r"contains 1e\+17 at row 1, too large for float32, which allows up to 1e\+15: scale the column"),
+    ("date", datetime(1, 1, 1, tzinfo=FAR), "contains a date outside the years 1 to 9999 at row 1"),
+    ("date", "0001-01-01T00:00:00+14:00", "contains a date outside the years 1 to 9999 at row 1"),
+    ("date", np.datetime64(10**7, "Y"), "contains a date outside the years 1 to 9999 at row 1"),
+    ("date", pd.Timestamp(np.datetime64("20000-01-01", "s")), "contains a date outside the years 1 to 9999 at row 1"),
+    ("date", time(1), r"must contain dates, but contains datetime.time\(1, 0\) at row 1"),
+    (None, np.timedelta64(3, "s"), "contains a timedelta64 at row 1, not numbers, text or dates"),
+    (None, np.array([1.0, 2.0]), "contains a ndarray at row 1, not numbers, text or dates"),
+    (None, 1j, "contains a complex at row 1"),
 ]
 
 
@@ -113,7 +113,7 @@ def arrow(values, kind):
 def test_dates_of_frames_outside_the_calendar_are_refused_or_missing(kind, values):
     frame = arrow([0, *values], kind)
     for one in (frame, pl.from_arrow(frame)):
-        with pytest.raises(ValueError, match="column 'x' holds a date outside the years 1 to 9999 at row 1"):
+        with pytest.raises(ValueError, match="column 'x' contains a date outside the years 1 to 9999 at row 1"):
             ColumnEncoder().fit(one)
         assert ColumnEncoder(Columns(on_text="missing")).fit(one).columns_.constant == ["x"]
 
@@ -125,7 +125,7 @@ def test_types_of_arrow_have_a_meaning_or_are_refused():
     large = arrow([2**53 + 1, None, 2**62], pa.int64())
     assert same(ColumnEncoder(dtype="float64").fit(large)._encoder.state,
                 ColumnEncoder(dtype="float64").fit(pl.from_arrow(large))._encoder.state)  # fmt: skip
-    with pytest.raises(ValueError, match=r"column 'x' holds 9.0072e\+15 at row 0, too large for float32"):
+    with pytest.raises(ValueError, match=r"column 'x' contains 9.0072e\+15 at row 0, too large for float32"):
         ColumnEncoder().fit(large)
     for kind, value, own in [
         (pa.decimal128(20, 2), Decimal("1.10"), "number"), (pa.decimal256(50, 2), Decimal("1.10"), "number"),
@@ -138,7 +138,7 @@ def test_types_of_arrow_have_a_meaning_or_are_refused():
         assert_same(by_rows({"x": own}, [{"x": value}, {"x": None}])._encoder.state, encoder._encoder.state)
     nested = [(pa.list_(pa.int8()), [1]), (pa.struct([("a", pa.int8())]), {"a": 1})]
     for kind, value in [(pa.duration("s"), 1), (pa.time32("s"), 1), (pa.month_day_nano_interval(), (1, 2, 3)), *nested]:
-        with pytest.raises(ValueError, match=r"column 'x' (has the type|holds a)"):
+        with pytest.raises(ValueError, match=r"column 'x' (has the type|contains a)"):
             ColumnEncoder().fit(arrow([value], kind))
 
 
@@ -152,7 +152,7 @@ def test_decimals_of_frames_are_rounded_as_pythons_are():
 @pytest.mark.parametrize("kind", ["number", "date"])
 def test_a_frame_of_another_kind_than_the_column_is_refused(kind):
     other = {"number": pd.to_datetime(["2024-01-01"]), "date": [3]}[kind]
-    with pytest.raises(ValueError, match=f"column 'x' is one of {kind}s, but holds .* at row 0"):
+    with pytest.raises(ValueError, match=f"column 'x' must contain {kind}s, but contains .* at row 0"):
         ColumnEncoder({"x": kind}).fit(pd.DataFrame({"x": other}))
 
 

@@ -75,7 +75,7 @@ def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
     package = copy_package(tmp_path)
     code = (
         "import numpy as np; from pairloom.engines.arguments import Buffer, Objective, Partners, Row; "
-        "from pairloom.engines.pair_kernels import losses_of; "
+        "from pairloom.engines.fused_steps import losses_of; "
         "none, one, w = np.zeros(1, np.int64), np.ones(1), np.ones(2); "
         "partners, buffer = Partners(none, one, np.zeros(1)), Buffer(np.zeros((1, 2)), np.zeros(1), none, one); "
         "losses_of(w, 0.5, Row(w, 1.0, 1.0, 1.0), Objective(0, True, 0, one, True, False), buffer, partners); "
@@ -94,8 +94,8 @@ def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
 
 @pytest.mark.parametrize(
     ("file", "counts"),
-    [("cli/commands.py", False), ("experiments/reproduce/cells.py", False), ("experiments/new.py", False),
-     ("losses.py", True), ("base/extras.py", True), ("estimators/experiments/new.py", True)],
+    [("cli/commands.py", False), ("data/readers/new.py", False), ("data/new.py", False),
+     ("losses.py", True), ("base/extras.py", True), ("estimators/data/new.py", True)],
 )  # fmt: skip
 def test_an_edit_counts_unless_nothing_is_compiled_there(tmp_path, monkeypatch, file, counts):
     package = copy_package(tmp_path)

@@ -66,7 +66,7 @@ def test_a_gap_in_a_frame_of_numbers_is_the_mean_of_what_came_before(make):
 def test_a_bad_value_in_a_frame_is_named_by_its_column(make):
     X, y = make_stream("random", 60, 5)
     X[7, 2] = np.inf
-    with pytest.raises(ValueError, match="column 'c' holds infinity at row 7"):
+    with pytest.raises(ValueError, match="column 'c' contains infinity at row 7"):
         make().fit(pd.DataFrame(X, columns=NAMES), y)
 
 

@@ -1,86 +1,96 @@
-"""CONTRIBUTING says how to add a loss, a memory, a feature map and a system. Here each is added, by the book."""
+"""CONTRIBUTING says how to add parts and systems. Here its code is run, and what it adds is tested."""
 
-from dataclasses import dataclass, replace
-from inspect import isabstract
+from dataclasses import replace
+from inspect import isabstract, signature
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from pairloom import (
-    Constant,
-    Gaussian,
-    Grid,
-    Identity,
-    Latest,
-    Learner,
-    Logistic,
-    OppositeClass,
-    Order,
-    RandomFourier,
-    Square,
-    Stream,
-    load,
-    memory,
-    save,
-)
+from pairloom import Grid, Learner, Stream, load, memory, save
+from pairloom.base.spec import StateSpec
+from pairloom.base.tree import same
 from pairloom.estimators.card import Card
 from pairloom.estimators.classifier import PairwiseClassifier
-from pairloom.features import FeatureMap
-from pairloom.features.scaling import fit_scaler
-from pairloom.losses import Loss
-from pairloom.memory import Example, Memory, MemoryState, Plan, Slots, checked_plan
+from pairloom.estimators.parameters import estimator
+from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.losses import Logistic, Loss, Square
+from pairloom.memory import Latest, Memory, Strata
+from pairloom.memory.slots import checked_plan
+from pairloom.pairs import OppositeClass, Order
+from pairloom.steps import Constant
+from pairloom.stream import ArrivalScores, DriftWatch
 from tests.conftest import make_stream
 from tests.mixed import mixed
+from tests.recipes import recipes
 
 
-@dataclass(frozen=True)
-class Huberized(Loss):
-    """A smoothed hinge: the specification half of a new loss."""
-
-    name: ClassVar[str] = "huberized"
-    smoothness: ClassVar[float] = 1.0
-
-    bend: float = 1.0
-
-    def value(self, margin):
-        gap = np.maximum(0.0, 1.0 - margin)
-        return np.where(gap < self.bend, gap**2 / 2, self.bend * (gap - self.bend / 2))
-
-    def derivative(self, margin):
-        return -np.minimum(self.bend, np.maximum(0.0, 1.0 - margin))
+@pytest.fixture(scope="module")
+def page():
+    return recipes()
 
 
-class Compiled(Huberized):
-    """The whole of it."""
+def test_the_page_adds_a_memory_a_map_a_rule_a_hook_a_candidate_and_saves_them(page):
+    """The page asserts that what is loaded goes on as if it had never been away."""
+    assert set(page.race.mixture_) == {"squares", "pairs"}
+    assert type(page.stream.model.loss) is page.Huberized
+    for model in (page.pairs, page.rule):
+        whole, cut = (Stream(model, hooks=[page.MeanScore()]) for _ in range(2))
+        whole.partial_fit(page.X, page.y)
+        for rows in np.array_split(np.arange(len(page.X)), 13):
+            cut.partial_fit(page.X[rows], page.y[rows])
+        assert same(whole.state, cut.state)
+        truth = Stream(replace(model, engine="reference", dtype="float64")).partial_fit(page.X, page.y)
+        fast = Stream(replace(model, dtype="float64")).partial_fit(page.X, page.y)
+        np.testing.assert_allclose(fast.coef, truth.coef, rtol=0, atol=1e-10)
 
-    def scalars(self):
-        bend = self.bend
 
-        def value(m):
-            gap = max(0.0, 1.0 - m)
-            return gap * gap / 2 if gap < bend else bend * (gap - bend / 2)
-
-        def slope(m):
-            return -min(bend, max(0.0, 1.0 - m))
-
-        return value, slope
+def test_a_hook_of_ones_own_sees_each_row_once(page):
+    model = replace(page.pairs, features=Identity())
+    stream = Stream(model, hooks=[page.MeanScore()]).partial_fit(page.X[:950], page.y[:950])
+    scores = stream.recent()[0]
+    expected = [scores[:n].mean() for n in range(100, 901, 100)]
+    np.testing.assert_allclose(stream.state.observed["mean score"].means, expected)
 
 
-def test_a_loss_without_its_compiled_half_is_for_the_reference_engine_alone():
+def test_a_hook_says_what_it_requires():
+    model = Learner(memory=Strata(), seed=0)
+    with pytest.raises(ValueError, match=r"^DriftWatch\(.*\) requires ArrivalScores\(\) before it: hooks=\[Arr"):
+        Stream(model, hooks=[DriftWatch()])
+    with pytest.raises(ValueError, match="two hooks with the name 'arrivals'"):
+        Stream(model, hooks=[ArrivalScores(), ArrivalScores()])
+    with pytest.raises(ValueError, match=r"each of hooks must be a Hook, such as Forgetting\(1000\); got 7"):
+        Stream(model, hooks=[7])
+    Stream(model, hooks=[ArrivalScores(), DriftWatch()]).partial_fit(*make_stream("random", 300, 3))
+
+
+def test_a_memory_of_ones_own_that_says_something_wrong_of_its_state_is_not_saved(page, tmp_path):
+    class Larger(page.EveryOther):
+        def state_spec(self, n_classes):
+            return StateSpec(page.EveryOtherState, {"S": 17})
+
+    stream = Stream(Learner(Identity(), memory=Larger(), seed=0)).partial_fit(page.X[:20], page.y[:20])
+    with pytest.raises(ValueError, match=r"so it was not saved: .*memory.slots.points must have an axis of 17"):
+        save(stream, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_loss_without_its_compiled_half_is_for_the_reference_engine_alone(page):
+    bare = type("Bare", (page.Huberized,), {"scalars": Loss.scalars})()
     X, y = make_stream("random", 300, 3)
-    stream = Stream(Learner(loss=Huberized(), engine="reference", seed=0)).partial_fit(X, y)
+    stream = Stream(Learner(loss=bare, engine="reference", seed=0)).partial_fit(X, y)
     assert stream.pair_score(X[y > 0][:50], X[y < 0][:50]).mean() > 0
-    with pytest.raises(ValueError, match=r"loss=Huberized\(bend=1.0\) has no compiled form: use engine='reference'"):
-        Learner(loss=Huberized())
+    with pytest.raises(ValueError, match=r"loss=Bare\(\) has no compiled form: use engine='reference'"):
+        Learner(loss=bare)
 
 
-def test_a_new_loss_runs_on_every_engine():
+def test_a_new_loss_runs_on_every_engine(page):
     X, y = make_stream("random", 300, 3)
     for features, rows in ((RandomFourier(32), X), (Identity(), X), (Identity(), csr_array(X))):
-        learner = Learner(features=features, loss=Compiled(0.3), step=Constant(0.05), dtype="float64", seed=0)
+        learner = Learner(features=features, loss=page.Huberized(), step=Constant(0.05), dtype="float64", seed=0)
         truth = Stream(replace(learner, engine="reference")).partial_fit(X, y)
         np.testing.assert_allclose(Stream(learner).partial_fit(rows, y).coef, truth.coef, rtol=0, atol=1e-12)
     grid = Stream(Grid([learner, replace(learner, loss=Logistic())])).partial_fit(X, y)
@@ -126,46 +136,10 @@ def test_a_changed_part_is_not_taken_for_the_one_it_was_made_of(kind):
         Learner(features=Identity(), memory=Latest("previous"), **{"loss" if kind is Square else "pairs": part})
 
 
-@dataclass(frozen=True)
-class EveryOther(Memory):
-    """The last example with an even number: a memory in one class."""
-
-    @property
-    def joint(self):
-        return True
-
-    @property
-    def weighting(self):
-        return "history"
-
-    def start(self, dim, u_dim, n_classes, dtype, points):
-        return Counted(Slots.empty(1, dim, dtype), np.zeros(1, np.int64))
-
-    def observe(self, state: MemoryState, example: Example) -> None:
-        state.seen[0] += 1
-        if state.seen[0] % 2 == 0:
-            state.slots.write(0, example, blend=1.0, mass=1.0)
-
-    def plan(self, state, U, y, weight, draws):
-        number = state.seen[0] + 1 + np.arange(len(y))
-        state.seen[0] += len(y)
-        even = number % 2 == 0
-        start = np.concatenate([[0], np.cumsum(even)])
-        n = int(even.sum())
-        return Plan(start, np.zeros(n, np.int64), np.ones(n), np.ones(n))
-
-
-@dataclass
-class Counted(MemoryState):
-    """How many examples there were."""
-
-    seen: np.ndarray
-
-
 WRONG_PLANS = {
-    "beyond the slots": ({"slot": [10**7]}, r"slot must be below 1, .*; got 10,000,000 in event 0"),
-    "before the slots": ({"slot": [-1]}, r"slot must be below 1, .*; got -1 in event 0"),
-    "a slot that is no whole number": ({"slot": [0.0]}, r"slot must be an array \(n,\) of whole numbers; got float64"),
+    "beyond the slots": ({"slot": [10**7]}, r"slot must be below 4, .*; got 10,000,000 in event 0"),
+    "before the slots": ({"slot": [-1]}, r"slot must be below 4, .*; got -1 in event 0"),
+    "a slot that is no whole number": ({"slot": [0.0]}, r"slot must be an array \(n,\) of integers; got float64"),
     "too few rows": ({"start": [0, 1]}, r"start must be 3 numbers that rise from 0 to 1, .*; got \[0 1\]"),
     "events nobody has": ({"start": [0, 0, 0]}, r"start must be 3 numbers"),
     "more events than there are": ({"start": [0, 0, 2]}, r"start must be 3 numbers"),
@@ -178,45 +152,36 @@ WRONG_PLANS = {
 }
 
 
-@dataclass(frozen=True)
-class Wrong(EveryOther):
-    """The same with a mistake in the plan of two rows."""
-
-    mistake: str = "beyond the slots"
-
-    def plan(self, state, U, y, weight, draws):
-        changes = WRONG_PLANS[self.mistake][0]
-        return super().plan(state, U, y, weight, draws)._replace(**{k: np.array(v) for k, v in changes.items()})
-
-
 @pytest.mark.parametrize("mistake", WRONG_PLANS)
-def test_a_plan_that_cannot_be_carried_out_is_refused(mistake):
+def test_a_plan_that_cannot_be_carried_out_is_refused(mistake, page):
     """Compiled loops check no index: slot 10^7 would be a segmentation fault."""
+    changes, text = WRONG_PLANS[mistake]
+
+    def plan(self, *rows):
+        return page.EveryOther.plan(self, *rows)._replace(**{name: np.array(value) for name, value in changes.items()})
+
+    Wrong = type("Wrong", (page.EveryOther,), {"plan": plan})
     X, y = make_stream("random", 2, 3)
-    one = Learner(features=Identity(), memory=Wrong(mistake=mistake), seed=0)
-    message = r"^the plan of Wrong\(mistake=.*\) cannot be carried out: " + WRONG_PLANS[mistake][1]
+    one = Learner(features=Identity(), memory=Wrong(), seed=0)
     for model, rows in ((one, X), (one, csr_array(X)), (Grid([one], block_rows=2), X)):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=rf"^Wrong\(size=4\) has returned an invalid plan: {text}"):
             Stream(model).partial_fit(rows, y)
 
 
-@dataclass(frozen=True)
-class Blending(EveryOther):
-    """Points that are means, with a share that may be too large."""
+def test_blends_of_a_plan_are_shares(page):
+    class Blending(page.EveryOther):
+        blends = True
+        share = 0.5
 
-    share: float = 0.5
-    blends = True
+        def plan(self, *rows):
+            plan = super().plan(*rows)
+            return plan._replace(blend=self.share * plan.blend)
 
-    def plan(self, state, U, y, weight, draws):
-        plan = super().plan(state, U, y, weight, draws)
-        return plan._replace(blend=self.share * plan.blend)
-
-
-def test_blends_of_a_plan_are_shares():
     X, y = make_stream("random", 2, 3)
     Stream(Learner(features=Identity(), memory=Blending(), seed=0)).partial_fit(X, y)
+    Blending.share = 1.5
     with pytest.raises(ValueError, match=r"blend must be between 0 and 1; got 1.5 in event 0"):
-        Stream(Learner(features=Identity(), memory=Blending(share=1.5), seed=0)).partial_fit(X, y)
+        Stream(Learner(features=Identity(), memory=Blending(), seed=0)).partial_fit(X, y)
     with pytest.raises(ValueError, match=r"plan must return a Plan; got None"):
         checked_plan(None, Blending(), 2, 1)
 
@@ -226,33 +191,12 @@ def test_only_the_memories_of_the_package_are_not_checked():
     assert {kind for kind in kinds if not isabstract(kind)} == memory.BUILT_IN
 
 
-@dataclass
-class SquaresState:
-    """Arrays of a fixed map."""
-
-    scaler: object
-
-
-@dataclass(frozen=True)
-class Squares(FeatureMap):
-    """[x, x^2] / (2 d)."""
-
-    def n_outputs(self, n_features):
-        return 2 * n_features
-
-    def fix(self, n_features, rows, rng):
-        return SquaresState(fit_scaler(self.scale, n_features, rows))
-
-    def apply(self, state, X):
-        x = state.scaler.apply(X)
-        return np.ascontiguousarray(np.hstack([x, x * x]) / x.dtype.type(2 * x.shape[1]))
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("parts", [{"memory": EveryOther()}, {"features": Squares(scale="standard")}])
-def test_a_new_memory_and_a_new_map_run_on_every_engine_at_once(parts, dtype):
+@pytest.mark.parametrize("name", ["memory", "features"])
+def test_a_new_memory_and_a_new_map_run_on_every_engine_at_once(name, dtype, page):
     X, y = make_stream("random", 400, 3)
-    learner = Learner(**{"features": Identity(), "step": Constant(0.01), "dtype": dtype, "seed": 0, **parts})
+    part = page.EveryOther() if name == "memory" else page.Squares(scale="standard")
+    learner = Learner(**{"features": Identity(), "step": Constant(0.001), "dtype": dtype, "seed": 0, name: part})
     truth = Stream(replace(learner, engine="reference")).partial_fit(X, y)
     whole, cut = Stream(learner).partial_fit(X, y), Stream(learner)
     for rows in np.array_split(np.arange(400), 9):
@@ -262,14 +206,11 @@ def test_a_new_memory_and_a_new_map_run_on_every_engine_at_once(parts, dtype):
     assert np.abs(truth.coef).max() > 0
 
 
+@estimator
 class Recent(PairwiseClassifier):
     """A system: a composition of parts behind scikit-learn's face."""
 
-    def __init__(self, eta=0.1, dtype="float32", pos_label=None, random_state=None):
-        self.eta = eta
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.random_state = random_state
+    eta: float = 0.1
 
     @property
     def card(self):
@@ -278,20 +219,79 @@ class Recent(PairwiseClassifier):
     def _make_model(self, n_classes, seed):
         return Learner(
             features=RandomFourier(64, Gaussian("median")), pairs=OppositeClass(n_classes), memory=Latest(size=4),
-            step=Constant(self.eta), dtype=self.dtype, seed=seed,
+            step=Constant(self.eta), dtype=self.dtype, seed=seed, engine=self.engine,
         )  # fmt: skip
 
 
+class OwnInit(Recent):
+    """A system with few parameters, and one that may be given by its place."""
+
+    def __init__(self, eta=0.1, dtype="float32", pos_label=None, random_state=None):
+        self.eta = eta
+        self.dtype = dtype
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+
+BOTH = pytest.mark.parametrize("kind", [Recent, OwnInit])
+
+
+@BOTH
 @pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")
-def test_a_new_system_is_a_scikit_learn_estimator_at_once():
-    results = check_estimator(Recent(), on_fail=None)
+def test_a_new_system_is_a_scikit_learn_estimator_at_once(kind):
+    results = check_estimator(kind(), on_fail=None)
     exempt = {f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")}
     assert {r["check_name"] for r in results if r["status"] == "failed"} <= exempt
 
 
-def test_a_new_system_takes_frames_and_is_saved_without_parameters_for_that(tmp_path):
+@BOTH
+def test_a_new_system_takes_frames_and_is_saved_even_without_parameters_for_that(kind, tmp_path):
     frame, y = mixed(60)
-    model = Recent(random_state=0).fit(frame, y)
+    model = kind(random_state=0).fit(frame, y)
     save(model, tmp_path / "model")
-    found = load(tmp_path / "model", parts=[Recent])
+    found = load(tmp_path / "model", parts=[kind])
     np.testing.assert_array_equal(found.decision_function(frame), model.decision_function(frame))
+
+
+def test_the_parameters_of_a_new_system_are_its_fields_and_those_of_its_bases():
+    shared = ["pos_label", "class_weight", "drift", "dtype", "random_state", "engine", "columns", "half_life"]
+    assert list(signature(Recent).parameters) == ["eta", *shared]
+    assert list(signature(OwnInit).parameters) == ["eta", "dtype", "pos_label", "random_state"]
+    model = Recent(eta=0.2, drift="auto")
+    assert repr(model) == "Recent(drift='auto', eta=0.2)"
+    assert vars(clone(model)) == vars(model)
+    assert model != clone(model)
+    assert len({model, clone(model)}) == 2
+    assert repr(OwnInit(0.2)) == "OwnInit(eta=0.2)"
+    for wrong in ({"etta": 0.2}, {"stream_": None}, {"_encoder": None}):
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            Recent(**wrong)
+    with pytest.raises(TypeError, match="positional"):
+        Recent(0.2)
+
+
+def test_a_system_of_a_system_changes_a_default_and_adds_a_parameter():
+    @estimator
+    class Slower(Recent):
+        eta: float = 0.01
+        dtype: str = "float64"
+        patience: int = 3
+        waited: ClassVar[int] = 0
+
+    assert list(signature(Slower).parameters)[:2] == ["patience", "eta"]
+    X, y = make_stream("random", 60, 3)
+    model = Slower(patience=5, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, Recent(eta=0.01, dtype="float64", random_state=0).fit(X, y).coef_)
+    assert model.set_params(patience=7).get_params()["patience"] == 7
+
+
+def test_an_init_that_is_written_is_left_alone():
+    @estimator
+    class Written(Recent):
+        eta: float = 0.01
+
+        def __init__(self, random_state=None, eta=0.05):
+            super().__init__(random_state=random_state, eta=eta)
+
+    assert list(signature(Written).parameters) == ["random_state", "eta"]
+    assert Written().eta == 0.05

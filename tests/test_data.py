@@ -20,10 +20,10 @@ from scipy.sparse import issparse
 from typer.testing import CliRunner
 
 from pairloom.cli.commands import app
-from pairloom.data import DATASETS, Part, Source, load_dataset
+from pairloom.data import DATASETS, fetch_dataset, load_dataset
+from pairloom.data.catalogue import Part, Source
 from pairloom.data.datasets import load
-from pairloom.data.download import RECORD
-from pairloom.data.places import Places
+from pairloom.data.files import HASHES, DataFolders
 
 PAPER = ("diabetes", "german", "usps", "rcv1", "a9a", "mnist", "ijcnn1", "covtype")
 
@@ -40,7 +40,7 @@ TINY_Y = [1, -1, 1, -1, -1]
 def places(tmp_path):
     for name in ("home", "variable"):
         (tmp_path / name).mkdir()
-    return Places(tmp_path / "home", tmp_path / "variable", tmp_path / "cache")
+    return DataFolders(tmp_path / "home", tmp_path / "variable", tmp_path / "cache")
 
 
 def fill(folder: Path) -> None:
@@ -74,11 +74,23 @@ def test_real_files_hold_what_is_known_of_them(name, data_folder):
     assert [path.parent for path in data.source] == [data_folder] * len(source.parts)
 
 
+def test_the_files_of_a_set_are_found_without_reading_them(tmp_path, monkeypatch):
+    monkeypatch.delenv("PAIRLOOM_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(FileNotFoundError, match=r"data set 'german': no file german\.numer"):
+        fetch_dataset("german", data_home=tmp_path, download=False)
+    part = DATASETS["german"].parts[0]
+    (tmp_path / part.file).write_text("not read")
+    assert fetch_dataset("german", data_home=tmp_path, download=False) == (tmp_path / part.file,)
+    with pytest.raises(ValueError, match="name must be"):
+        fetch_dataset("germany")
+
+
 def test_the_subset_of_rcv1_is_not_taken_for_rcv1(data_folder):
     if DATASETS["rcv1"].parts[0].file in os.listdir(data_folder):
         pytest.skip("PAIRLOOM_DATA holds rcv1 itself: this test is for a folder with its subset alone")
     assert load_dataset("rcv1.subset", data_home=data_folder, download=False).X.shape == (1_500, 47_236)
-    home = Places(data_folder, None, data_folder / "no cache")
+    home = DataFolders(data_folder, None, data_folder / "no cache")
     with pytest.raises(FileNotFoundError, match=r"no file rcv1\.binary\.xz or rcv1_train\.binary\.bz2 in"):
         load(DATASETS["rcv1"], home, may_download=False)
 
@@ -157,10 +169,10 @@ def test_load_dataset_follows_argument_then_variable(by_name):
 def test_slips_are_named(by_name, monkeypatch):
     with pytest.raises(ValueError, match=r"name must be one of 'diabetes', .*; got 'rcv2'"):
         load_dataset("rcv2")
-    with pytest.raises(FileNotFoundError, match=r"data_home names .*nowhere.*not a folder"):
+    with pytest.raises(FileNotFoundError, match=r"data_home: .*nowhere.*not a folder"):
         load_dataset("tiny", data_home=by_name.data_home / "nowhere")
     monkeypatch.setenv("PAIRLOOM_DATA", "nowhere")
-    with pytest.raises(FileNotFoundError, match=r"PAIRLOOM_DATA names .*nowhere.*not a folder"):
+    with pytest.raises(FileNotFoundError, match=r"PAIRLOOM_DATA: .*nowhere.*not a folder"):
         load_dataset("tiny")
     monkeypatch.setenv("PAIRLOOM_DATA", "")
     with pytest.raises(
@@ -215,9 +227,9 @@ def test_a_download_is_recorded_and_not_repeated(server, places, capsys):
     assert "Downloading tiny.bz2" in shown.err
     assert "known_hash" not in shown.err
 
-    record = json.loads((places.cache / RECORD).read_text())
+    record = json.loads((places.cache / HASHES).read_text())
     assert record == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in data.source}
-    assert sorted(path.name for path in places.cache.iterdir()) == [RECORD, "tiny.bz2", "tiny.t"]
+    assert sorted(path.name for path in places.cache.iterdir()) == [HASHES, "tiny.bz2", "tiny.t"]
 
     np.testing.assert_array_equal(load(source, places, may_download=False).X, TINY_X)
     assert server.requests == ["/tiny.bz2", "/tiny.t"]
@@ -247,7 +259,7 @@ def test_an_unreadable_record_is_named(server, places):
     source = remote(server.url, "tiny.bz2", "tiny.t")
     load(source, places)
     for content in ("{", "7"):
-        (places.cache / RECORD).write_text(content)
+        (places.cache / HASHES).write_text(content)
         with pytest.raises(ValueError, match=r"sha256\.json cannot be read.*Delete it"):
             load(source, places)
 
@@ -288,9 +300,9 @@ def test_the_command_lists_what_is_there_without_reading_it(tmp_path):
     assert list(lines) == list(DATASETS)
     assert str(tmp_path / "a9a.xz") in lines["a9a"]
     assert all(word in lines["a9a"] for word in ("32,561", "123", "24.1 %"))
-    assert "not here: would be downloaded" in lines["rcv1"]
-    assert "not here: not on the LIBSVM page" in lines["reuters.moneyfx"]
-    assert "ijcnn1.test.xz not here: would be downloaded" in done.stdout
+    assert "not found; can be downloaded" in lines["rcv1"]
+    assert "not found; no download available" in lines["reuters.moneyfx"]
+    assert "ijcnn1.test.xz not found; can be downloaded" in done.stdout
     assert list(tmp_path.glob("cache/*")) == []
 
 

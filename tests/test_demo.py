@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import pairloom
 from pairloom.cli.commands import app
-from pairloom.experiments.demo import CAPTION, TITLE, learners, panel, pass_over, streams
-from pairloom.experiments.figures import draw
-from pairloom.experiments.systems import lines
+from pairloom.cli.demo import CAPTION, TITLE, make_learners, make_panel, make_streams, run_stream
+from pairloom.cli.figures import draw_demo
+from pairloom.cli.systems import all_systems
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
 
@@ -52,7 +52,7 @@ def test_succeeds_in_silence(demo):
 def test_table_has_auc_classifier_first_and_names_every_online_system(demo):
     done, _ = demo
     found = aucs(done.stdout)
-    others = {line.name for line in lines() if line.model.card.scheme == "online" and line.name != "FPOGD"}
+    others = {line.name for line in all_systems() if line.model.card.scheme == "online" and line.name != "FPOGD"}
     assert set(found) == {"AUCClassifier", "FPOGD, kernel", "FPOGD, linear", "RBFSampler + SGD"} | others
     assert next(iter(found)) == "AUCClassifier"
     assert all(auc > 0.9 for both in found.values() for auc in both)
@@ -69,11 +69,11 @@ def test_figure_is_a_png_worth_looking_at(demo):
 def test_figure_is_the_same_for_the_same_seed_and_has_auc_classifier_first(tmp_path):
     drawn = []
     for name in ("one.png", "other.png"):
-        stream = streams(seed=3)[1]
+        stream = make_streams(seed=3)[1]
         short = replace(stream, X=stream.X[:250], y=stream.y[:250])
-        panels = [panel(pass_over(short, learners(short, seed=3), lambda moment: None))]
+        panels = [make_panel(run_stream(short, make_learners(short, seed=3), lambda moment: None))]
         assert next(iter(panels[0].auc)) == next(iter(panels[0].label)) == "AUCClassifier"
-        draw(panels, tmp_path / name, TITLE, CAPTION)
+        draw_demo(panels, tmp_path / name, TITLE, CAPTION)
         drawn.append((tmp_path / name).read_bytes())
     assert drawn[0] == drawn[1]
 

@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from pairloom.cli.commands import app
+from reproduction.__main__ import options
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in (ROOT / "docs").glob("*.md"))]
@@ -35,6 +36,8 @@ def test_commands_exist(page):
             command = shlex.split(line, comments=True)
             if command[0] == "pairloom":
                 parse(command[1:])
+            elif command[:3] == ["python", "-m", "reproduction"]:
+                options().parse_args(command[3:])
             else:
                 assert command[0] == "make", line
                 assert re.search(rf"^{command[1]}:", makefile, re.MULTILINE), line

@@ -7,12 +7,15 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import pairloom
-from pairloom import AdaGrad, AUCClassifier, Forest, Latest, Learner, Stream
+from pairloom import AUCClassifier, Learner, Stream
 from pairloom.base.tree import flatten, same, unflatten
+from pairloom.features import Forest
+from pairloom.memory import Latest
 from pairloom.race import Budget
-from pairloom.race.state import MANY, Standing, thinned
-from pairloom.stream.drift import FEWEST, OTHERS, RARELY, ROOM, Watched, change_in, new_errors
-from pairloom.stream.observers import RECENT, Arrivals, Recent
+from pairloom.race.standings import MAX_STANDINGS, Standing, thinned
+from pairloom.steps import AdaGrad
+from pairloom.stream.drift import FALSE_ALARM_RATE, MAX_ERRORS, MIN_ERRORS, PARTNER_ROWS, Watched, change_in, new_errors
+from pairloom.stream.hooks import N_RECENT, Arrivals, Recent
 from pairloom.systems import FPOGD, OGD, ExactAUC
 
 
@@ -27,8 +30,11 @@ def reversed_stream(n, at, seed=0, d=4, positive=0.2):
 def rings(scores, labels):
     """What a stream keeps of these rows."""
     n = len(labels)
-    recent, arrivals = Recent(np.zeros((RECENT, scores.shape[1]))), Arrivals(np.zeros((RECENT, scores.shape[1])), [])
-    places = np.arange(n) % RECENT
+    recent, arrivals = (
+        Recent(np.zeros((N_RECENT, scores.shape[1]))),
+        Arrivals(np.zeros((N_RECENT, scores.shape[1])), []),
+    )
+    places = np.arange(n) % N_RECENT
     recent.labels[places], recent.weights[places], arrivals.scores[places] = labels, 1.0, scores
     recent.count = arrivals.count = n
     return recent, arrivals
@@ -40,7 +46,7 @@ def test_an_error_is_the_share_of_pairs_with_the_newest_others_in_the_wrong_orde
     scores, labels = rng.integers(0, 20, (n, 1)).astype(float), (rng.random(n) < 0.1).astype(float)
     own = Watched(seen=n - 128)
     errors, rows = new_errors(own, *rings(scores, labels), np.array([1.0]))
-    rest = scores[labels == 0, 0][-OTHERS:]
+    rest = scores[labels == 0, 0][-PARTNER_ROWS:]
     wanted = [np.mean((rest > scores[r - 1, 0]) + 0.5 * (rest == scores[r - 1, 0])) for r in rows]
     np.testing.assert_allclose(errors, wanted, rtol=1e-12)
     assert rows.tolist() == [r for r in range(n - 127, n + 1) if labels[r - 1] == 1]
@@ -67,9 +73,9 @@ def test_with_three_classes_every_row_has_the_error_of_its_own_class():
 
 def test_what_does_not_change_is_not_called_changed():
     """Also if most errors are 0 and a few are 1: 300 streams of as many errors as are remembered."""
-    draws = np.random.default_rng(0).random((100, ROOM))
+    draws = np.random.default_rng(0).random((100, MAX_ERRORS))
     for kind in (draws, draws**8, (draws < 0.03).astype(float)):
-        assert not any(change_in(errors[:n]) for errors in kind for n in range(64, ROOM + 1, 128))
+        assert not any(change_in(errors[:n]) for errors in kind for n in range(64, MAX_ERRORS + 1, 128))
 
 
 def test_what_changes_is_found_and_its_length_told():
@@ -82,20 +88,20 @@ def test_what_changes_is_found_and_its_length_told():
 
 def test_the_bound_is_bennetts():
     """At the edge: errors of 0 and e, so that mean and variance are plain numbers."""
-    old = np.zeros(4 * FEWEST)
-    sizes = [FEWEST << k for k in range(16) if FEWEST << k <= 5 * FEWEST // 2]
-    sure = log(len(sizes) / RARELY)
+    old = np.zeros(4 * MIN_ERRORS)
+    sizes = [MIN_ERRORS << k for k in range(16) if MIN_ERRORS << k <= 5 * MIN_ERRORS // 2]
+    sure = log(len(sizes) / FALSE_ALARM_RATE)
     v = 1.0 / len(old)
     up = np.sqrt(2.0 * v * sure / len(old)) + 2.0 * sure / (3.0 * len(old))
 
     def surprise(e):
         x = max(0.0, e - up) / v
-        return FEWEST * v * ((1.0 + x) * np.log1p(x) - x)
+        return MIN_ERRORS * v * ((1.0 + x) * np.log1p(x) - x)
 
     grid = np.linspace(0.0, 1.0, 2001)
     edge = grid[np.argmax([surprise(e) > sure for e in grid])] if surprise(1.0) > sure else 1.0
-    found = [change_in(np.concatenate([old, np.full(FEWEST, e)])) for e in (edge - 0.002, min(1.0, edge + 0.002))]
-    assert found == ([0, FEWEST] if surprise(1.0) > sure else [0, 0])
+    found = [change_in(np.concatenate([old, np.full(MIN_ERRORS, e)])) for e in (edge - 0.002, min(1.0, edge + 0.002))]
+    assert found == ([0, MIN_ERRORS] if surprise(1.0) > sure else [0, 0])
 
 
 def test_a_model_forgets_what_was_before_the_change():
@@ -166,7 +172,7 @@ def test_a_detector_of_the_users_own_takes_its_place_and_cannot_be_saved(tmp_pat
     assert model.changes_ == [row - row % -128]
     assert own.n == 0  # it was copied
     assert ExactAUC(random_state=0, drift=own).fit(X, y).changes_ == model.changes_
-    with pytest.raises(TypeError, match=r"ExactAUC.drift is <.*Twice.*a detector of your own"):
+    with pytest.raises(TypeError, match=r"ExactAUC.drift is <.*Twice.*a custom detector"):
         pairloom.save(model, tmp_path / "model")
 
 
@@ -186,7 +192,7 @@ def test_what_is_no_detector_is_refused_before_anything_is_learned(drift):
 
 
 def test_a_model_without_a_past_says_so():
-    with pytest.raises(ValueError, match=r"drift= lets fade .* OGD with these parameters keeps nothing"):
+    with pytest.raises(ValueError, match=r"drift= fades statistics .* OGD with these parameters keeps none"):
         OGD(average="last", schedule="constant", drift="auto").fit(*reversed_stream(20, 20))
 
 
@@ -223,7 +229,7 @@ def test_standings_are_bounded():
     kept = []
     for one in told:
         kept = thinned([*kept, one])
-    assert len(kept) <= MANY + 2
+    assert len(kept) <= MAX_STANDINGS + 2
     assert kept[0].row == 0
     assert kept[-1] is told[-1]
-    assert len({one.row for one in kept}) > MANY / 5
+    assert len({one.row for one in kept}) > MAX_STANDINGS / 5

@@ -13,7 +13,7 @@ from pairloom.systems import FPOGD, KOIL, OAM, ExactAUC, SparseKernelAUC
 from tests.conftest import make_stream
 from tests.covering import every_pair
 
-pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 
 def calls(X, y):
@@ -54,8 +54,8 @@ def test_other_sparse_formats_are_checked_before_they_are_converted():
     ("change", "message"),
     [
         (lambda X: X + 1j, "Complex data not supported"),
-        (lambda X: X.astype(str), "X must hold numbers, got the text .* at row 0, column 0"),
-        (lambda X: X.astype("M8[s]"), r"X must hold numbers, got datetime64\[s\]"),
+        (lambda X: X.astype(str), "X must contain numbers, got the text .* at row 0, column 0"),
+        (lambda X: X.astype("M8[s]"), r"X must contain numbers, got datetime64\[s\]"),
         (lambda X: np.ma.masked_array(X, np.arange(X.size).reshape(X.shape) == 0), "X is masked at row 0, column 0"),
         (lambda X: np.where(np.arange(10) == 4, "1.5", X.astype(object)), "got '1.5' at row 0, column 4"),
         (lambda X: np.where(np.arange(10) == 4, "abc", X.astype(object)), "got 'abc' at row 0, column 4"),
@@ -72,7 +72,7 @@ def test_what_is_no_number_is_refused_by_name(change, message):
 
 def test_lists_say_which_entry_is_text():
     X, y = make_stream("random", 50, 3)
-    with pytest.raises(ValueError, match="X must hold numbers, got 'x' at row 1, column 2"):
+    with pytest.raises(ValueError, match="X must contain numbers, got 'x' at row 1, column 2"):
         FPOGD(random_state=0).fit(X, y).predict([[1.0, 2.0, 3.0], [1.0, 2.0, "x"]])
 
 
@@ -81,9 +81,9 @@ def test_frames_name_the_column(frame):
     X, y = make_stream("random", 50, 3)
     columns = dict(zip("abc", X.T, strict=True))
     model = FPOGD(random_state=0).fit(frame(columns), y)
-    with pytest.raises(ValueError, match="column 'b' holds infinity at row 7"):
+    with pytest.raises(ValueError, match="column 'b' contains infinity at row 7"):
         model.predict(frame({**columns, "b": np.where(np.arange(50) == 7, np.inf, X[:, 1])}))
-    with pytest.raises(ValueError, match="column 'c' is one of numbers, but holds 'x' at row 0"):
+    with pytest.raises(ValueError, match="column 'c' must contain numbers, but contains 'x' at row 0"):
         model.predict(frame({**columns, "c": ["x"] * 50}))
 
 
@@ -92,12 +92,12 @@ def test_one_row_says_which_value_is_no_number():
     model = FPOGD(random_state=0).fit(pd.DataFrame(X, columns=list("abc")), y)
     unnamed = FPOGD(random_state=0).fit(X, y)
     for row in (["1", 2, 3], [1j, 2, 3], [None, 2, 3], np.ma.masked_array([1.0, 2, 3], [True, False, False])):
-        with pytest.raises(ValueError, match=r"a row must hold numbers only, got .* in column 0|is masked"):
+        with pytest.raises(ValueError, match=r"a row must contain numbers only, got .* in column 0|is masked"):
             unnamed.learn_one(row, 1.0)
     for row in (["x", 2, 3], [1j, 2, 3], {"b": 1, "a": [], "c": 3}):
-        with pytest.raises(ValueError, match=r"column 'a' is one of numbers, but holds .* at row 0"):
+        with pytest.raises(ValueError, match=r"column 'a' must contain numbers, but contains .* at row 0"):
             model.learn_one(row, 1.0)
-    with pytest.raises(ValueError, match="column 'b' holds infinity at row 0"):
+    with pytest.raises(ValueError, match="column 'b' contains infinity at row 0"):
         model.score_one({"b": np.inf, "a": 2, "c": 3})
 
 
@@ -213,9 +213,9 @@ def test_numbers_beyond_all_doubles_and_rows_without_columns():
     huge = X.astype(object)
     huge[2, 1] = 10**400
     for call in (model.predict, Stream(Learner()).partial_fit(X, y).score):
-        with pytest.raises(ValueError, match="beyond all doubles"):
+        with pytest.raises(ValueError, match="too large for float64"):
             call(huge)
-    with pytest.raises(ValueError, match="beyond all doubles"):
+    with pytest.raises(ValueError, match="too large for float64"):
         model.score_one([1.0, 10**400, 2.0])
     with pytest.raises(ValueError, match="eta must be a number above 0"):
         FPOGD(eta=10**400).fit(X, y)

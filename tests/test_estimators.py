@@ -14,24 +14,13 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import check_estimator
 
-from pairloom import (
-    Gaussian,
-    Identity,
-    Laplace,
-    Latest,
-    Learner,
-    OppositeClass,
-    Order,
-    OrthogonalFourier,
-    RandomFourier,
-    StabilityWarning,
-    Strata,
-    Stream,
-    Window,
-)
+from pairloom import Learner, Stream
 from pairloom.base.randomness import generator
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor, concordance
-from pairloom.memory import Reservoir
+from pairloom.features import Gaussian, Identity, Laplace, OrthogonalFourier, RandomFourier
+from pairloom.memory import Latest, Reservoir, Strata, Window
+from pairloom.pairs import OppositeClass, Order
+from pairloom.stream import StabilityWarning
 from tests.conftest import examples, make_stream
 
 BOTH = pytest.mark.parametrize("make", [PairwiseRanker, PairwiseRegressor])
@@ -160,7 +149,7 @@ def test_queries_are_named_by_numbers_or_text():
     for groups in same:
         np.testing.assert_array_equal(fit(queries), fit(groups))
     for wrong, message in (
-        (queries / 4, r"groups must be whole numbers or text; got 0.25 at row 6"),
+        (queries / 4, r"groups must be integers or text; got 0.25 at row 6"),
         (np.where(queries == 2, np.nan, queries), "got nan at row 12"),
         ([None] * 60, "got None at row 0"),
         (queries[:-1], "groups has 59 entries, but X has 60 rows"),

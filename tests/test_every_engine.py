@@ -13,7 +13,7 @@ from tests.generic import forms, make, outputs
 
 FORMS = sorted(forms())
 
-pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -7,7 +7,15 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from pairloom.metrics.auc import weighted_auc
-from pairloom.race.evidence import NEWER, RAW, ROOM, WINDOW_RARE, WINDOW_ROWS, Evidence, ScoredWindow
+from pairloom.race.evidence import (
+    MAX_CLASS_ROWS,
+    MAX_WINDOWS,
+    USED_SHARE,
+    WINDOW_CLASS_ROWS,
+    WINDOW_ROWS,
+    Evidence,
+    ScoredWindow,
+)
 
 ONE = np.array([1])
 
@@ -68,19 +76,19 @@ def test_the_rarest_class_that_is_there_is_counted():
 
 
 def test_windows_close_at_512_rows_and_ten_of_the_rarer_class():
-    assert (WINDOW_ROWS, WINDOW_RARE) == (512, 10)
+    assert (WINDOW_ROWS, WINDOW_CLASS_ROWS) == (512, 10)
     evidence, rng = Evidence(ONE, 2), np.random.default_rng(0)
     scores, labels, weights = rows_of(rng, 512, 0.0)
     labels[:9] = 1.0
     assert not evidence.add(scores[:511], labels[:511], weights[:511])
-    assert evidence.verdict()[0][0] == evidence.open[0].auc(ONE)[0]
-    assert evidence.verdict()[1] == 9
+    assert evidence.mean_auc()[0][0] == evidence.open[0].auc(ONE)[0]
+    assert evidence.mean_auc()[1] == 9
     assert not evidence.add(scores[511:], labels[511:], weights[511:])
     assert evidence.add(scores[:1], np.ones(1), np.ones(1))
     assert evidence.closed == len(evidence.raw) == 1
     assert not evidence.open
     assert not evidence.add(*rows_of(rng, 511, 0.5))
-    assert evidence.newer()[0] == evidence.raw
+    assert evidence.used()[0] == evidence.raw
     assert evidence.add(*rows_of(rng, 1, 0.5))
 
 
@@ -98,12 +106,12 @@ def test_nothing_is_said_without_three_rows_of_each_class():
     evidence = Evidence(ONE, 2)
     scores, labels, weights = rows_of(np.random.default_rng(0), 40, 0.0)
     for positives in range(3):
-        assert evidence.newer()[0] == []
-        assert (evidence.verdict()[0] == 0.5).all()
-        assert evidence.verdict()[1] == 0.0
+        assert evidence.used()[0] == []
+        assert (evidence.mean_auc()[0] == 0.5).all()
+        assert evidence.mean_auc()[1] == 0.0
         evidence.add(scores, np.where(np.arange(40) == positives, 1.0, labels), weights)
-    assert len(evidence.newer()[0]) == 1
-    assert evidence.verdict()[1] == 3.0
+    assert len(evidence.used()[0]) == 1
+    assert evidence.mean_auc()[1] == 3.0
 
 
 def test_an_open_window_keeps_the_newest_rows_of_each_class():
@@ -116,7 +124,7 @@ def test_an_open_window_keeps_the_newest_rows_of_each_class():
         newest = rows_of(rng, 128, 0.0)
         evidence.add(*newest)
     (window,) = evidence.open
-    assert len(window.labels) == ROOM + 5
+    assert len(window.labels) == MAX_CLASS_ROWS + 5
     np.testing.assert_array_equal(window.scores[window.labels == 1], scores)
     np.testing.assert_array_equal(window.scores[-128:], newest[0])
     assert evidence.closed == 0
@@ -124,11 +132,11 @@ def test_an_open_window_keeps_the_newest_rows_of_each_class():
 
 @pytest.mark.parametrize(("n", "newer"), [(1, 1), (2, 2), (3, 2), (5, 3), (10, 6), (16, 10), (25, 15), (30, 16)])
 def test_six_tenths_of_the_windows_have_a_say_and_at_most_sixteen(n, newer):
-    assert (NEWER, RAW) == (0.6, 16)
+    assert (USED_SHARE, MAX_WINDOWS) == (0.6, 16)
     evidence = closed(n)
     assert evidence.closed == n
-    assert len(evidence.raw) == len(evidence.areas) == min(n, RAW)
-    windows, areas = evidence.newer()
+    assert len(evidence.raw) == len(evidence.areas) == min(n, MAX_WINDOWS)
+    windows, areas = evidence.used()
     assert len(windows) == len(areas) == newer
     assert windows == evidence.raw[-newer:]
     np.testing.assert_array_equal(areas, [window.auc(ONE) for window in windows])
@@ -139,7 +147,7 @@ def test_the_verdict_weighs_windows_by_their_rows_of_the_rarer_class():
     windows = evidence.raw[-5:]
     rare = [min((window.labels == 1).sum(), (window.labels == 0).sum()) for window in windows]
     expected = sum(r * areas_of(window, [1]) for r, window in zip(rare, windows, strict=True)) / sum(rare)
-    means, total = evidence.verdict()
+    means, total = evidence.mean_auc()
     np.testing.assert_allclose(means, expected, rtol=1e-12)
     assert total == sum(rare)
     assert len(set(rare)) > 1
@@ -148,21 +156,21 @@ def test_the_verdict_weighs_windows_by_their_rows_of_the_rarer_class():
 
 def test_the_open_window_has_no_say_once_one_was_closed():
     evidence = closed(1)
-    before = evidence.verdict()
+    before = evidence.mean_auc()
     evidence.add(*rows_of(np.random.default_rng(5), 300, n_models=3))
-    np.testing.assert_array_equal(evidence.verdict()[0], before[0])
-    assert evidence.verdict()[1] == before[1]
+    np.testing.assert_array_equal(evidence.mean_auc()[0], before[0])
+    assert evidence.mean_auc()[1] == before[1]
 
 
 def test_forgetting_models_keeps_the_rest_as_it_was():
     evidence = closed(6)
     evidence.add(*rows_of(np.random.default_rng(5), 100, n_models=3))
-    before, open_before = evidence.verdict(), evidence.open[0].scores.copy()
+    before, open_before = evidence.mean_auc(), evidence.open[0].scores.copy()
     raw = [window.scores.copy() for window in evidence.raw]
-    evidence.only([0, 2])
+    evidence.keep_models([0, 2])
     assert evidence.n_models == 2
-    np.testing.assert_array_equal(evidence.verdict()[0], before[0][[0, 2]])
-    assert evidence.verdict()[1] == before[1]
+    np.testing.assert_array_equal(evidence.mean_auc()[0], before[0][[0, 2]])
+    assert evidence.mean_auc()[1] == before[1]
     np.testing.assert_array_equal(evidence.open[0].scores, open_before[:, [0, 2]])
     for window, scores in zip(evidence.raw, raw, strict=True):
         np.testing.assert_array_equal(window.scores, scores[:, [0, 2]])

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
-from pairloom import RandomFourier
+from pairloom.features import RandomFourier
 from pairloom.systems import ExactAUC, exact_auc
 from tests.conftest import make_stream
 

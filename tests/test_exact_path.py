@@ -5,10 +5,11 @@ import pickle
 import numpy as np
 import pytest
 
-from pairloom import Identity, RandomFourier, Stream
+from pairloom import Stream
 from pairloom.base.clock import is_solution
-from pairloom.models.exact import TwoClasses
-from pairloom.models.exact_path import MANY, TURN, ExactPath
+from pairloom.features import Identity, RandomFourier
+from pairloom.models.class_moments import TwoClasses
+from pairloom.models.exact import LARGE_DIM, TURN_ROWS, ExactPath
 from pairloom.pairs import OppositeClass
 from tests.conftest import make_stream
 
@@ -75,8 +76,8 @@ def test_a_stream_has_the_minimiser_for_each_penalty_in_units_of_the_trace():
         np.testing.assert_allclose(w, solved(X, y, alpha, weight), rtol=1e-9)
 
 
-def wide(n, d=MANY + 4, seed=0):
-    """Rows of more columns than MANY, with both classes from the start."""
+def wide(n, d=LARGE_DIM + 4, seed=0):
+    """Rows of more columns than LARGE_DIM, with both classes from the start."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
@@ -93,7 +94,7 @@ def test_with_many_features_each_penalty_is_solved_at_its_own_rows():
                 moved[k].add(t)
         last = stream.learned.w.copy()
     for k, rows in enumerate(moved):
-        assert rows == {t for t in range(2, 151) if is_solution(t - k * TURN)}
+        assert rows == {t for t in range(2, 151) if is_solution(t - k * TURN_ROWS)}
         # With fewer rows than columns only a penalty tells the solution.
         np.testing.assert_allclose(last[k], solved(X[: max(rows)], y[: max(rows)], ALPHAS[k]), rtol=1e-6, atol=1e-9)
 
@@ -105,7 +106,7 @@ def test_with_few_features_all_are_solved_at_once():
         np.testing.assert_allclose(w, solved(X[:64], y[:64], alpha), rtol=1e-9)
 
 
-@pytest.mark.parametrize(("n_classes", "d"), [(2, 3), (3, 3), (2, MANY + 4), (3, MANY + 4)])
+@pytest.mark.parametrize(("n_classes", "d"), [(2, 3), (3, 3), (2, LARGE_DIM + 4), (3, LARGE_DIM + 4)])
 def test_a_model_of_a_path_goes_on_bit_for_bit(n_classes, d):
     X, y = wide(420, d)
     y = y if n_classes == 2 else np.digitize(X[:, 0], [-0.5, 0.5])
@@ -164,7 +165,7 @@ def test_quick_scores_are_those_of_the_last_solution(features):
     np.testing.assert_allclose(stream.recent()[0][512:], known[512:], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("d", [3, MANY + 4])
+@pytest.mark.parametrize("d", [3, LARGE_DIM + 4])
 def test_cuts_into_calls_do_not_matter(d):
     X, y = wide(330, d)
     whole, parts = (Stream(ExactPath(alphas=ALPHAS)) for _ in range(2))

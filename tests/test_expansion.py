@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import RandomFourier, Stream
+from pairloom import Stream
 from pairloom.base.tree import nbytes, node
-from pairloom.features import KERNELS, Gaussian, Identity, Linear, exact_kernel
-from pairloom.features.exact import kernel_row, kernel_with_itself
-from pairloom.models.base import WARM_ROWS
+from pairloom.features import KERNELS, Gaussian, Identity, Linear, RandomFourier
+from pairloom.features.compiled_kernels import exact_kernel, kernel_row, kernel_with_itself
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
+from pairloom.models.mapped import WARM_ROWS
 from pairloom.pairs import OppositeClass
 from tests.conftest import STREAMS, make_stream
 
@@ -37,16 +37,6 @@ class FirstRows(Expansion):
 
     def init(self, n_features, first):
         return self.begin_empty(n_features, first)
-
-    def check_room(self, state, n):
-        pass
-
-    @property
-    def forgets(self):
-        return False
-
-    def forget(self, state, keep):
-        state.forget(keep)
 
     def start(self, gamma, dim):
         return Sums(gamma, np.zeros((40, dim), self.dtype), np.zeros((len(self.pairs.targets), 40)), np.zeros(1, int))

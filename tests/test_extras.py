@@ -1,10 +1,7 @@
 """What an extra brings: all else works without it, and a sentence names it where it is missing; in real processes."""
 
-import json
 import os
 import re
-import subprocess
-import sys
 import sysconfig
 import tomllib
 from functools import partial
@@ -15,8 +12,9 @@ from threading import Thread
 import pooch
 import pytest
 
-from pairloom.base.extras import needed
-from pairloom.data.places import usual_places
+from pairloom.base.extras import import_extra
+from pairloom.data.files import data_folders
+from tests.commands import Forks
 
 ROOT = Path(__file__).parent.parent
 EXTRAS = ("matplotlib", "pooch", "pyarrow", "rich", "typer")
@@ -47,58 +45,37 @@ print(model.predict(X).shape)
 
 DOWNLOAD = """
 from pathlib import Path
-from pairloom.data.download import check_unchanged, fetch
+from pairloom.data.files import check_unchanged, download
 
-path = fetch({url!r}, Path({folder!r}))
+path = download({url!r}, Path({folder!r}))
 check_unchanged(path)
 print(path.read_text())
 """
 
 
-NURSERY = """
-import json, os, sys, warnings
-sys.modules["pandas"] = None  # scikit-learn takes it if it is there, and it takes pyarrow
+IMPORTS = f"""
+sys.modules["pandas"] = None  # scikit-learn imports it if it is installed, and it imports pyarrow
 import numba, scipy.sparse.linalg, sklearn.utils.validation, threadpoolctl
 del sys.modules["pandas"]
 
-assert not {extras!r} & sys.modules.keys()
-warnings.filterwarnings("ignore", message=".*multi-threaded")
-for line in sys.stdin:
-    task = json.loads(line)
-    if (child := os.fork()) == 0:
-        break
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-else:
-    sys.exit()
-for number, name in enumerate(["out", "err"], 1):
-    os.dup2(os.open(task[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-os.chdir(task["cwd"])
-os.environ.clear()
-os.environ.update(task["env"])
-exec(task["code"], {{"__name__": "__main__"}})
+assert not {set(EXTRAS)!r} & sys.modules.keys()
 """
-"""A process that has imported what takes long and is no extra. Each piece of code runs in a fork of it."""
+"""What takes long to import and is not an extra."""
 
 
 @pytest.fixture(scope="module")
-def nursery():
-    code = NURSERY.format(extras=set(EXTRAS))
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "encoding": "utf-8"}
-    with subprocess.Popen([sys.executable, "-W", "error", "-c", code], **pipes) as process:
-        yield process
+def forks(tmp_path_factory):
+    forks = Forks(tmp_path_factory.mktemp("forks"), IMPORTS, 'exec(task["code"], {"__name__": "__main__"})')
+    yield forks
+    forks.close()
 
 
 @pytest.fixture
-def run(nursery, tmp_path_factory):
+def run(forks):
     """Run code in a process in which some packages are not installed."""
-    folder = tmp_path_factory.mktemp("said")
 
     def call(code, *absent, cwd="."):
-        out, err = folder / "out", folder / "err"
-        task = {"code": BLOCK.format(names=absent) + code, "cwd": str(cwd), "env": dict(os.environ)}
-        print(json.dumps({**task, "out": str(out), "err": str(err)}), file=nursery.stdin, flush=True)
-        code = int(nursery.stdout.readline())
-        return subprocess.CompletedProcess((), code, out.read_text("utf-8"), err.read_text("utf-8"))
+        return forks.run({"code": BLOCK.format(names=absent) + code, "cwd": cwd, "env": dict(os.environ)})
 
     return call
 
@@ -151,10 +128,10 @@ def test_a_download_without_rich_has_no_bar(run, tmp_path, address):
 def test_files_at_hand_are_read_without_any_extra(run, tmp_path):
     (tmp_path / "a.t").write_text("1 1:7\n2 2:1\n")
     code = (
-        "from pairloom.data import Part, Source; from pairloom.data.datasets import load; "
-        "from pairloom.data.places import usual_places; "
+        "from pairloom.data.catalogue import Part, Source; from pairloom.data.datasets import load; "
+        "from pairloom.data.files import data_folders; "
         "source = Source('a', (Part('a.t'),), n_features=2, n_negative=1, n_positive=1, labels=(1, 2)); "
-        f"print(load(source, usual_places({str(tmp_path)!r})).X.tolist())"
+        f"print(load(source, data_folders({str(tmp_path)!r})).X.tolist())"
     )
     done = run(code, *EXTRAS)
     assert (done.stdout, done.stderr) == ("[[7.0, 0.0], [0.0, 1.0]]\n", "")
@@ -164,7 +141,7 @@ def test_files_at_hand_are_read_without_any_extra(run, tmp_path):
 def test_the_cache_is_where_pooch_has_it(asked, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", asked)
     monkeypatch.delenv("PAIRLOOM_DATA", raising=False)
-    assert usual_places().cache == Path(pooch.os_cache("pairloom"))
+    assert data_folders().cache == Path(pooch.os_cache("pairloom"))
 
 
 @pytest.fixture
@@ -216,7 +193,7 @@ def test_a_package_that_is_there_but_broken_is_not_called_missing(tmp_path, monk
     (tmp_path / "cracked.py").write_text("import nowhere_to_be_found")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="No module named 'nowhere_to_be_found'"):
-        needed("cracked", "plot", "A picture")
+        import_extra("cracked", "plot", "A picture")
 
 
 def page_packages():

@@ -24,9 +24,8 @@ from pairloom.features import (
     RandomFourier,
     Whitened,
 )
-from pairloom.features.distances import squared_distances
+from pairloom.features.distances import median_squared_distance, squared_distances
 from pairloom.features.fourier import project
-from pairloom.features.kernels import median_squared_distance
 from pairloom.features.scaling import fit_scaler
 from tests.covering import every_pair
 
@@ -192,8 +191,8 @@ def test_same_seed_same_map_and_more_components_keep_the_first(X):
             lambda: RandomFourier(8, "gaussian"),
             r"must be a Kernel, such as Gaussian\('median'\); got 'gaussian'",
         ),
-        (lambda: RandomFourier(0), "n_components must be a whole number of at least 1; got 0"),
-        (lambda: RandomFourier(2.5), "n_components must be a whole number"),
+        (lambda: RandomFourier(0), "n_components must be an integer >= 1; got 0"),
+        (lambda: RandomFourier(2.5), "n_components must be an integer"),
         (lambda: Identity(scale="robust"), "scale, if not None, must be one of 'standard', 'wide', 'maxabs', 'minmax'"),
     ],
 )
@@ -327,5 +326,5 @@ def test_parts_need_neither_scikit_learn_nor_sparse_matrices():
 def test_frequencies_made_orthogonal_in_place_are_those_of_qr(kernel, monkeypatch):
     phi = OrthogonalFourier(30, kernel)
     expected = phi.fix(80, None, np.random.default_rng(0)).projection
-    monkeypatch.setattr("pairloom.features.orthogonal.LARGE", 0)
+    monkeypatch.setattr("pairloom.features.fourier.LARGE_SIZE", 0)
     np.testing.assert_allclose(phi.fix(80, None, np.random.default_rng(0)).projection, expected, rtol=1e-10, atol=1e-12)

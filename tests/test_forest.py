@@ -7,10 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.tree import ExtraTreeClassifier
 
-from pairloom import Forest
 from pairloom.base.batch import Batch
 from pairloom.base.tree import cast, nbytes, same
-from pairloom.features.grower import grow
+from pairloom.features import Forest, capabilities
+from pairloom.features.base import dense_features
+from pairloom.features.tree_growth import grow
 from pairloom.features.trees import Nodes, Tree, grow_tree, renumbered, rounded_down, targets_of
 from tests.conftest import make_stream
 
@@ -39,7 +40,7 @@ def batch(X, y, weight=None):
 
 def fixed(forest, X, y, seed=0, dtype="float64"):
     first = batch(X, (y > 0).astype(np.int64))
-    return cast(forest.fix_on(X.shape[1], first, np.random.default_rng(seed)), dtype)
+    return cast(capabilities.fix_features(forest, X.shape[1], first, np.random.default_rng(seed)), dtype)
 
 
 @pytest.fixture(params=FORESTS)
@@ -62,7 +63,7 @@ def test_every_row_has_m_ones_of_length_1_and_cells_in_order(forest, missing):
     np.testing.assert_allclose(Z.data, 1 / np.sqrt(m), rtol=1e-15)
     np.testing.assert_allclose((Z.toarray() ** 2).sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(Z.indices.reshape(300, m), cells)
-    np.testing.assert_array_equal(forest.dense(state, X), Z.toarray())
+    np.testing.assert_array_equal(dense_features(forest, state, X), Z.toarray())
     assert forest.apply(state, X[:0]).shape == (0, Z.shape[1])
 
 
@@ -253,11 +254,11 @@ def test_only_the_first_rows_grow_it_and_one_row_grows_nothing():
     X, y = rows()
     forest = FORESTS["few rows"]
     assert same(fixed(forest, X, y), fixed(forest, X[:40], y[:40]))
-    assert forest.growers(fixed(forest, X, y)) == 40
-    assert forest.growers(fixed(forest, X[:9], y[:9])) == 9
-    assert forest.growers(fixed(replace(forest, labels=False), X, y)) == 0
+    assert forest.rows_used_to_grow(fixed(forest, X, y)) == 40
+    assert forest.rows_used_to_grow(fixed(forest, X[:9], y[:9])) == 9
+    assert forest.rows_used_to_grow(fixed(replace(forest, labels=False), X, y)) == 0
     assert not forest.cells(fixed(forest, X[:1], y[:1]), X).reshape(300, 5)[:, 0].any()
-    assert forest.fix_on(5, None, np.random.default_rng(0)).grown == 0
+    assert forest.fix(5, None, np.random.default_rng(0)).grown == 0
 
 
 def test_random_trees_do_not_look_at_labels_and_others_do():

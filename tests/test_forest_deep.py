@@ -6,14 +6,19 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import AdaGrad, Constant, Forest, Latest, Learner, OppositeClass, Order, StepPath, Stream, load, save
+from pairloom import Learner, Stream, load, save
 from pairloom.base.batch import Batch
-from pairloom.base.clock import NEVER, renewals
+from pairloom.base.clock import NEVER, n_renewals
 from pairloom.base.tree import copy, same
-from pairloom.features.deepening import Deepened, deepen, unfolded
-from pairloom.features.grower import grow, grow_on
-from pairloom.features.growth import Sample
+from pairloom.features import Forest
+from pairloom.features.forest_growth import Deepened, deepen, unfolded
+from pairloom.features.forest_state import Sample
+from pairloom.features.tree_growth import grow, grow_on
 from pairloom.features.trees import Nodes, Tree
+from pairloom.memory import Latest
+from pairloom.models import StepPath
+from pairloom.pairs import OppositeClass, Order
+from pairloom.steps import AdaGrad, Constant
 from tests.conftest import make_stream
 from tests.hostile import read
 from tests.test_agreement import close
@@ -242,7 +247,7 @@ def test_the_newest_rows_of_a_larger_sample():
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, True, None, "8192"])
 def test_what_is_no_number_of_rows_is_refused(wrong):
-    with pytest.raises(ValueError, match="deep_rows must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="deep_rows must be an integer >= 1"):
         Forest(growth="renewed", deep_rows=wrong)
 
 
@@ -255,7 +260,7 @@ def test_what_is_no_pace_is_refused(wrong):
 @pytest.mark.parametrize("pace", [2, 3, 4, 8, 16, 1000])
 def test_at_every_pace_each_tree_is_renewed_once_a_turn_and_then_deepened(pace):
     forest = Forest(7, growth="renewed", pace=pace, deep_rows=100)
-    turns = renewals(pace)
+    turns = n_renewals(pace)
     end = 64 * pace**turns
     assert end >= START > end // pace or pace > 256
     rows = [forest.next_planting(planted) for planted in range(7 * turns)]

@@ -10,24 +10,14 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.utils import get_tags
 
-from pairloom import (
-    AdaGrad,
-    Forest,
-    Grid,
-    Latest,
-    Learner,
-    PairwiseRanker,
-    PairwiseRegressor,
-    RandomFourier,
-    StepPath,
-    Strata,
-    Stream,
-    load,
-    save,
-)
+from pairloom import Grid, Learner, PairwiseRanker, PairwiseRegressor, Stream, load, save
 from pairloom.base.clock import NEVER, next_boost, next_renewal
 from pairloom.base.tree import same
 from pairloom.estimators.transformer import FeatureTransformer
+from pairloom.features import Forest, RandomFourier
+from pairloom.memory import Latest, Strata
+from pairloom.models import StepPath
+from pairloom.steps import AdaGrad
 from pairloom.systems import FPOGD, OPAUC, SPAM, AdaDSG, AllPairs, ExactAUC, FourierSGD
 from tests.test_forest import rows
 
@@ -210,7 +200,7 @@ def test_areas_are_unknown_while_all_rows_grow():
 
 def test_a_supervised_forest_needs_labels():
     X, y = rows(200)
-    with pytest.raises(ValueError, match=r"grown by labels, and here are none: use Forest\(labels=False\)"):
+    with pytest.raises(ValueError, match=r"grown by labels, and none were given: use Forest\(labels=False\)"):
         FeatureTransformer(SMALL).fit(X)
     with pytest.raises(ValueError, match="grown by labels"):
         SMALL.fix(5, X, np.random.default_rng(0))
@@ -233,7 +223,7 @@ def test_a_supervised_forest_needs_labels():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        *[({name: value}, f"{name} must be a whole number of at least 1; got {value!r}")
+        *[({name: value}, f"{name} must be an integer >= 1; got {value!r}")
           for name in ("n_trees", "max_leaves", "n_rows") for value in (0, -1, 2.0, True, "8")],
         *[({"levels": value}, "levels must be depths from 1 on, in order")
           for value in ((0,), (-1, 2), (4, 2), (2, 2), (1.5,), ("a",), [1, 2], 3, None, (True,))],
@@ -263,14 +253,14 @@ def test_what_a_forest_is_not_for():
         OPAUC(features=Forest(1000), rank=500).fit(X, y)
     growing = replace(SMALL, growth="renewed")
     for memory in (Strata(), Strata(representative="centroid", cluster_in="input")):
-        with pytest.raises(ValueError, match="where features grow, a memory must keep past rows"):
+        with pytest.raises(ValueError, match="with features that grow, a memory must keep past rows"):
             Learner(growing, memory=memory)
     for system in (SPAM, FourierSGD, ExactAUC, AdaDSG, OPAUC, AllPairs):
         with pytest.raises(ValueError, match="needs features that stay as they are"):
             system(features=growing).fit(X, y)
     means = Strata(representative="centroid")
     for wrong in ({"average": "mean"}, {"memory": means}, {"engine": "reference"}, {"features": RandomFourier(8)}):
-        with pytest.raises(ValueError, match="a path takes a learner with step=AdaGrad"):
+        with pytest.raises(ValueError, match="a path needs a learner with step=AdaGrad"):
             StepPath(learner(**wrong), [0.1])
     with pytest.raises(ValueError, match="at least one step"):
         StepPath(learner(), [])

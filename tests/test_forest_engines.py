@@ -8,35 +8,20 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import (
-    L2,
-    AdaGrad,
-    Ball,
-    Constant,
-    Difference,
-    ElasticNet,
-    Forest,
-    Latest,
-    Learner,
-    OppositeClass,
-    Order,
-    Reservoir,
-    RSx,
-    StabilityWarning,
-    StepPath,
-    Strata,
-    Stream,
-    WholeHistory,
-    Window,
-)
+from pairloom import Learner, Stream
 from pairloom.base.tree import copy, flatten, same, unflatten
 from pairloom.engines import cells, sparse
-from pairloom.engines.base import candidates
+from pairloom.engines.base import engines_of
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS
+from pairloom.features import Forest
 from pairloom.losses import LOSSES
-from pairloom.steps import PassiveAggressive
+from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
+from pairloom.models import StepPath
+from pairloom.pairs import Difference, OppositeClass, Order
+from pairloom.steps import L2, AdaGrad, Ball, Constant, ElasticNet, PassiveAggressive
+from pairloom.stream import StabilityWarning
 from tests.conftest import STREAMS, make_stream
-from tests.covering import covering_array
+from tests.covering import Configurations, in_four_parts
 from tests.test_agreement import close
 from tests.test_state import through_a_file
 
@@ -86,7 +71,7 @@ def valid(config):
         return False
     if step.per_coordinate and isinstance(pairs, Order) and config["loss"] == "hinge":
         return False  # slopes of both signs cancel, up to rounding: a step per coordinate is not continuous there
-    if FORESTS[config["features"]].grows and not memory.holds_rows:
+    if FORESTS[config["features"]].growing is not None and not memory.holds_rows:
         return False
     if pairs.exact and config["loss"] != "square":
         return False
@@ -108,7 +93,7 @@ CELLS = {
 @cache
 def covering():
     """Every pair of options, and again half as many configurations for the loop over cells."""
-    return [*covering_array(OPTIONS, valid), *list(covering_array(CELLS, valid, seed=1))[::2]]
+    return [*Configurations(OPTIONS, valid).covering, *Configurations(CELLS, valid, seed=1).covering[::2]]
 
 
 def make(config, **changes):
@@ -163,13 +148,13 @@ def assert_agree(ours, truth, dtype, average):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("part", range(4))
+@in_four_parts
 def test_engines_agree_on_every_pair_of_options(part, dtype):
     for config in covering()[part :: 4 if dtype == "float64" else 12]:
         if dtype == "float32" and config["features"] == "boosted":
             continue  # whose splits are chosen by scores: float32 has other trees
         learner = make(config, dtype=dtype)
-        rows = data(config, 270 if learner.features.grows else 100)
+        rows = data(config, 100 if learner.features.growing is None else 270)
         truth = learned(replace(learner, engine="reference"), rows)
         assert_agree(learned(learner, rows), truth, dtype, learner.average)
         if learner.by_cells:
@@ -187,7 +172,7 @@ def test_the_options_are_covered_and_each_engine_takes_its_own():
         ball, means = isinstance(config["penalty"], Ball), config["memory"].startswith("means")
         assert by_cells == (adapts and plain and not ball and not means)
     learner = make(covering()[0])
-    assert candidates(learner)[:2] == (cells, sparse)
+    assert engines_of(learner)[:2] == (cells, sparse)
 
 
 LEARNERS = {

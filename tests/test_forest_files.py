@@ -6,23 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import (
-    AdaGrad,
-    AUCClassifier,
-    Constant,
-    Forest,
-    Latest,
-    Learner,
-    ModelFileError,
-    StepPath,
-    Strata,
-    Stream,
-    load,
-    save,
-)
+from pairloom import AUCClassifier, Learner, Stream, load, save
 from pairloom.base.tree import same
 from pairloom.estimators import FeatureTransformer
-from pairloom.race.mixing import tame
+from pairloom.features import Forest
+from pairloom.memory import Latest, Strata
+from pairloom.models import StepPath
+from pairloom.persist import ModelFileError
+from pairloom.race.mixing import soft_clip
+from pairloom.steps import AdaGrad, Constant
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 from tests.hostile import read, sign
@@ -113,7 +105,7 @@ def test_numbers_out_of_range_are_refused(written, name, value):
     path, header, arrays, phi = written
     changed = arrays[f"{phi}.nodes.{name}"].copy()
     changed.reshape(-1)[7] = value
-    refused(path, header, {**arrays, f"{phi}.nodes.{name}": changed}, rf"nodes\.{name} has numbers that are not in 0")
+    refused(path, header, {**arrays, f"{phi}.nodes.{name}": changed}, rf"nodes\.{name} has numbers outside 0")
 
 
 @pytest.mark.parametrize("name", ["columns", "values", "yes", "missing_yes", "cells"])
@@ -133,7 +125,7 @@ def test_points_out_of_range_are_refused(cells, tmp_path):
         save(Stream(model).partial_fit(X, y), tmp_path / "model")
         header, arrays = read(tmp_path / "model")
         arrays["learned.cells"][0, 1] = cells
-        refused(tmp_path / "model", header, arrays, "learned.cells has numbers that are not in 0 ... 40")
+        refused(tmp_path / "model", header, arrays, "learned.cells has numbers outside 0 ... 40")
 
 
 @pytest.mark.parametrize("features", [RENEWED, BOOSTED], ids=str)
@@ -165,7 +157,7 @@ def test_a_file_of_another_forest_is_refused(tmp_path):
     ):  # fmt: skip
         changed = json.loads(json.dumps(header))
         changed["model"]["model"]["features"][name] = value
-        refused(path, changed, arrays, "the state in the file|no model")
+        refused(path, changed, arrays, "the state in the file|not describe a valid model")
 
 
 def test_files_hold_what_is_needed_and_no_more(tmp_path):
@@ -194,7 +186,7 @@ def test_a_race_of_a_forest_learns_scores_and_saves_missing_values(at, tmp_path)
     np.testing.assert_array_equal([model.decision_function(x[None])[0] for x in X[:20]], scores[:20])
     (entrant,), mixture = model.stream_.learned.entrants, model.stream_.learned.mixture
     own = entrant.model.score(entrant.stream.learned, X).reshape(len(X), *mixture.slopes.shape)  # as rows are learned
-    expected = mixture.weights[0] * tame(((own - mixture.shifts) * mixture.slopes).sum(axis=1)[:, 0])
+    expected = mixture.weights[0] * soft_clip(((own - mixture.shifts) * mixture.slopes).sum(axis=1)[:, 0])
     np.testing.assert_allclose(expected, model.stream_.score_rows(X.astype(np.float32)), rtol=1e-4, atol=1e-5)
     save(model.frozen(), tmp_path / "frozen")
     np.testing.assert_allclose(load(tmp_path / "frozen").decision_function(X), scores, rtol=1e-9)

@@ -6,22 +6,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import (
-    AdaGrad,
-    Constant,
-    Difference,
-    Forest,
-    Latest,
-    Learner,
-    OppositeClass,
-    Order,
-    Strata,
-    Stream,
-    Window,
-)
+from pairloom import Learner, Stream
 from pairloom.base.batch import Batch
 from pairloom.base.tree import arrays, copy, same
-from pairloom.features.growth import RATE, Replanted, Sample, corrections, residuals, votes
+from pairloom.features import Forest
+from pairloom.features.base import dense_features
+from pairloom.features.forest_growth import LEARNING_RATE, Replanted, corrections, residuals, votes
+from pairloom.features.forest_state import Sample
+from pairloom.memory import Latest, Strata, Window
+from pairloom.pairs import Difference, OppositeClass, Order
+from pairloom.steps import AdaGrad, Constant
 from tests.conftest import make_stream
 
 RENEWED = Forest(5, max_leaves=8, n_rows=60, growth="renewed")
@@ -150,7 +144,7 @@ def test_what_is_still_wrong_and_by_how_much_a_leaf_changes_it(pairs):
             own = leaf == cell
             top = (sample.weight * wrong[:, k])[own].sum()
             down = (sample.weight * speed[:, k])[own].sum() + sample.weight.mean()
-            assert made[k, cell] == pytest.approx(RATE * top / down)
+            assert made[k, cell] == pytest.approx(LEARNING_RATE * top / down)
     numbers = replace(sample, y=rng.normal(size=n), scores=sample.scores[:, :1])
     spread = np.sqrt(np.cov(numbers.y, aweights=sample.weight, ddof=0))
     for exact, unit in ((True, 1.0), (False, spread)):
@@ -186,7 +180,7 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     np.testing.assert_allclose(change.starts, expected)
     # A row's score is then the vote of its leaf over M, or the correction.
     w = change.weights(np.zeros((len(expected), features.n_outputs(4), 1)))[:, :, 0]
-    Z = features.dense(change.phi, np.ascontiguousarray(sample.columns.T[: sample.count]))
+    Z = dense_features(features, change.phi, np.ascontiguousarray(sample.columns.T[: sample.count]))
     times = features.n_trees if growth == "renewed" else 1
     by_hand = votes(sample, leaf, 8, targets, pairs.exact) / times if growth == "renewed" else expected / np.sqrt(2)
     np.testing.assert_allclose(Z @ w.T, by_hand[:, leaf].T, atol=1e-12)
@@ -251,7 +245,7 @@ def test_the_memory_follows_the_map(growth, parts):
     if state.cells is not None:
         np.testing.assert_array_equal(state.cells[filled], expected)
     elif parts.get("engine") == "reference":
-        np.testing.assert_allclose(slots.points[filled], features.dense(state.phi, slots.rows)[filled])
+        np.testing.assert_allclose(slots.points[filled], dense_features(features, state.phi, slots.rows)[filled])
     else:
         assert (state.lazy.counts[filled] == features.n_trees).all()
         np.testing.assert_array_equal(state.lazy.columns[filled][:, : features.n_trees], expected)

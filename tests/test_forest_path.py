@@ -8,27 +8,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import (
-    L2,
-    AdaGrad,
-    Constant,
-    Difference,
-    ElasticNet,
-    Forest,
-    Latest,
-    Learner,
-    Logistic,
-    OppositeClass,
-    RandomFourier,
-    Reservoir,
-    Square,
-    SquaredHinge,
-    StepPath,
-    Strata,
-    Stream,
-    Window,
-)
+from pairloom import Learner, Stream
 from pairloom.base.tree import arrays, copy, same
+from pairloom.features import Forest, RandomFourier
+from pairloom.losses import Logistic, Square, SquaredHinge
+from pairloom.memory import Latest, Reservoir, Strata, Window
+from pairloom.models import StepPath
+from pairloom.pairs import Difference, OppositeClass
+from pairloom.steps import L2, AdaGrad, Constant, ElasticNet
 from tests.conftest import make_stream
 from tests.covering import every_pair
 
@@ -104,7 +91,7 @@ def test_one_of_them_goes_on_alone_and_the_path_does_not_notice(name, at):
         np.testing.assert_allclose(one.score(X), stream.score(X)[:, i], rtol=0, atol=1e-13)
         np.testing.assert_array_equal(one.recent()[0], stream.recent()[0][:, i])
         ours = {array.__array_interface__["data"][0] for array in arrays(stream.learned) if array.size}
-        fixed = [*arrays(stream.learned.phi)] if not stream.model.features.grows else []
+        fixed = [*arrays(stream.learned.phi)] if stream.model.features.growing is None else []
         shared = {array.__array_interface__["data"][0] for array in fixed if array.size}
         for array in arrays(one.learned):
             assert not array.size or array.__array_interface__["data"][0] not in ours - shared
@@ -167,5 +154,5 @@ def test_what_is_no_list_of_steps_is_refused(etas):
 
 def test_a_learner_that_is_not_over_cells_is_refused():
     for changes in ({"average": "mean"}, {"step": Constant(0.1)}, {"features": RandomFourier(8)}):
-        with pytest.raises(ValueError, match="a path takes a learner with step=AdaGrad"):
+        with pytest.raises(ValueError, match="a path needs a learner with step=AdaGrad"):
             StepPath(make("plain", **changes), [0.1])

@@ -11,9 +11,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import check_estimator
 
-from pairloom import Forest, PairwiseRanker, PairwiseRegressor, load, save
+from pairloom import PairwiseRanker, PairwiseRegressor, load, save
 from pairloom.base.tree import same
 from pairloom.estimators.transformer import FeatureTransformer
+from pairloom.features import Forest
 from pairloom.systems import (
     FPOGD,
     OAM,
@@ -45,7 +46,7 @@ SYSTEMS = {
 }  # fmt: skip
 GROWING = (FPOGD, OGD, OLP, OAM, PairwiseRanker, PairwiseRegressor)
 
-pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 
 def make(name, features=SMALL, **changes):

@@ -5,8 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import Difference, Forest, Identity, Learner, OppositeClass, Order, Whitened, Window
-from pairloom.features.growth import votes
+from pairloom import Learner
+from pairloom.features import Forest, Identity, Whitened
+from pairloom.features.forest_growth import votes
+from pairloom.memory import Window
+from pairloom.pairs import Difference, OppositeClass, Order
 from tests.test_forest import FORESTS, LEVELS, batch, rows
 
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import SGDClassifier
 
-from pairloom import Constant, Learner, RandomFourier, Reservoir, Stream
-from pairloom.features import Gaussian
+from pairloom import Learner, Stream
+from pairloom.features import Gaussian, RandomFourier
+from pairloom.memory import Reservoir
+from pairloom.steps import Constant
 from pairloom.systems import FourierSGD
 from tests.conftest import make_stream
 

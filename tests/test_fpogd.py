@@ -157,7 +157,7 @@ def test_components():
         ({"dtype": "float16"}, "dtype must be one of"),
         ({"strata": "joint"}, "use normalization='history', or strata per class"),
         ({"eta": 4, "alpha": 1}, "l2='proximal'"),
-        ({"horizon": 0, "n_components": "auto"}, "horizon must be a whole number of at least 1"),
+        ({"horizon": 0, "n_components": "auto"}, "horizon must be an integer >= 1"),
     ],
 )
 def test_bad_parameters_are_named_and_leave_no_trace(parameters, message):
@@ -193,7 +193,7 @@ def test_frames_and_mappings_by_name(cancer):
     by_frame.learn_one(shuffled, 1)
     with pytest.raises(ValueError, match=r"missing \['c3'\], unknown \['d3'\]"):
         by_row.learn_one({("d3" if n == "c3" else n): 0.0 for n in names}, 0)
-    with pytest.raises(ValueError, match="column 'c4' holds infinity at row 0"):
+    with pytest.raises(ValueError, match="column 'c4' contains infinity at row 0"):
         by_row.learn_one({**shuffled, "c4": np.inf}, 0)
     with pytest.raises(ValueError, match="without column names"):
         good().fit(X, y).score_one(shuffled)

@@ -114,7 +114,7 @@ def test_merchants_go_bad_and_recover_only_if_the_world_moves(drift):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fraud_like(0), "n must be a whole number"),
+        (lambda: fraud_like(0), "n must be an integer"),
         (lambda: fraud_like(1), "n must be at least 2"),
         (lambda: fraud_like(10, positive=2), "positive must be a number at least 0 and at most 1"),
         (lambda: fraud_like(10, drift=-1), "drift must be a number at least 0"),

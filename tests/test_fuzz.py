@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz import attack
 
-pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 
 def test_random_configurations():

@@ -5,32 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import (
-    AUCClassifier,
-    Constant,
-    Difference,
-    Forest,
-    Gaussian,
-    Growing,
-    Hinge,
-    Identity,
-    Latest,
-    Learner,
-    Logistic,
-    OppositeClass,
-    Order,
-    RandomFourier,
-    Reservoir,
-    RSx,
-    Square,
-    Strata,
-    Stream,
-    WholeHistory,
-    Window,
-)
+from pairloom import AUCClassifier, Learner, Stream
 from pairloom.data import load_dataset
 from pairloom.evaluation import GradientVariance, gradient_variance
-from pairloom.evaluation.history import ClassSums, KeptRows, history_of
+from pairloom.evaluation.replay import ClassSums, KeptRows, history_of
+from pairloom.features import Forest, Gaussian, Growing, Identity, RandomFourier
+from pairloom.features.base import dense_features
+from pairloom.losses import Hinge, Logistic, Square
+from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
+from pairloom.pairs import Difference, OppositeClass, Order
+from pairloom.steps import Constant
 from pairloom.systems import FPOGD, OAM, OGD, OLP, SPAM, FourierSGD
 from tests.conftest import make_stream
 
@@ -69,7 +53,7 @@ def by_hand(learner, X, y, normalization="class", path=None):
     for t in range(len(X)):
         if t:
             state = stream.learned
-            Z = learner.features.dense(state.phi, np.asarray(X[: t + 1], float))
+            Z = dense_features(learner.features, state.phi, np.asarray(X[: t + 1], float))
             slots, weighting = state.memory.slots, learner.memory.weighting
             error, norm, n_slots, pairs_of_row = 0.0, 0.0, 0, 0
             for k in range(len(state.w)):
@@ -248,16 +232,20 @@ def test_averages():
 @pytest.mark.parametrize(
     ("model", "changes", "message"),
     [
-        (SPAM(), {}, "learners that pair each row with a memory"),
-        (AUCClassifier(), {}, "learners that pair each row with a memory"),
-        (FourierSGD(), {}, "learners that pair each row with a memory"),
+        (SPAM(), {}, "a learner that pairs each row with a memory"),
+        (AUCClassifier(), {}, "a learner that pairs each row with a memory"),
+        (FourierSGD(), {}, "a learner that pairs each row with a memory"),
         (Learner(features=Growing(16, block=16), memory=Latest()), {}, "needs features that stay as they are"),
-        (FPOGD(n_components=16, random_state=0), {"path": FPOGD(n_components=16, random_state=1)}, "another space"),
+        (
+            FPOGD(n_components=16, random_state=0),
+            {"path": FPOGD(n_components=16, random_state=1)},
+            "has other features",
+        ),
         (FPOGD(n_components=16, random_state=0), {"path": np.zeros(17)}, "shape \\(17,\\)"),
         (FPOGD(n_components=16, random_state=0), {"path": np.full(16, np.nan)}, "finite weights"),
         (FPOGD(), {"normalization": "sum"}, "normalization must be one of 'class', 'history'"),
-        (FPOGD(), {"every": 0}, "every must be a whole number"),
-        (FPOGD(), {"start": 1000}, "no examined row makes a pair"),
+        (FPOGD(), {"every": 0}, "every must be an integer"),
+        (FPOGD(), {"start": 1000}, "no examined row has a partner"),
     ],
 )
 def test_what_cannot_be_measured_is_said(model, changes, message):

@@ -11,29 +11,15 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
-from pairloom import (
-    L2,
-    Constant,
-    ElasticNet,
-    Gaussian,
-    Grid,
-    Hinge,
-    Identity,
-    Latest,
-    Learner,
-    Logistic,
-    OppositeClass,
-    Order,
-    RandomFourier,
-    Sqrt,
-    Square,
-    StabilityWarning,
-    Strata,
-    Stream,
-    WholeHistory,
-)
+from pairloom import Grid, Learner, Stream
 from pairloom.base.tree import nbytes
 from pairloom.engines.state import SKIPPED
+from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.losses import Hinge, Logistic, Square
+from pairloom.memory import Latest, Strata, WholeHistory
+from pairloom.pairs import OppositeClass, Order
+from pairloom.steps import L2, Constant, ElasticNet, Sqrt
+from pairloom.stream import StabilityWarning
 from pairloom.systems import FPOGD
 from tests.conftest import examples, make_stream
 
@@ -140,7 +126,7 @@ def test_unstable_weighted_steps_are_split_cut_and_skipped_as_alone():
 
 
 @pytest.mark.parametrize("trouble", [np.inf, np.nan, 1e20])
-def test_a_model_that_leaves_the_range_is_frozen_and_reported_and_disturbs_nobody(trouble):
+def test_a_model_that_diverges_is_stopped_and_reported_and_disturbs_nobody(trouble):
     X, y = make_stream("random", 1000, 4)
     one = Learner(features=RandomFourier(32, Gaussian(0.1)), memory=Strata(eps=0.5), seed=0)
     learners = some_learners(one)
@@ -148,15 +134,15 @@ def test_a_model_that_leaves_the_range_is_frozen_and_reported_and_disturbs_nobod
     lost = 4
     bad.learned.w[bad.model.lanes.order[lost], 3] = trouble
     before = bad.coef[lost]
-    with pytest.warns(StabilityWarning, match=r"frozen: 4 \(row 501\). Lower their eta"):
+    with pytest.warns(StabilityWarning, match=r"stopped learning: 4 \(row 501\). Lower their eta"):
         bad.partial_fit(X[500:], y[500:])
     good.partial_fit(X[500:], y[500:])
     others = [i for i in range(len(learners)) if i != lost]
     np.testing.assert_array_equal(bad.coef[others], good.coef[others])
     np.testing.assert_array_equal(bad.recent()[0][:, others], good.recent()[0][:, others])
     np.testing.assert_array_equal(bad.coef[lost], before)
-    assert bad.model.frozen(bad.learned) == {lost: 501}
-    assert good.model.frozen(good.learned) == {}
+    assert bad.model.diverged(bad.learned) == {lost: 501}
+    assert good.model.diverged(good.learned) == {}
     bad.partial_fit(X[:60], y[:60])  # warned once
     np.testing.assert_array_equal(bad.coef[lost], before)
 
@@ -185,7 +171,7 @@ def test_what_overflows_is_skipped_not_learned():
         picked = grid.only(i)
         assert picked.learned.tally[SKIPPED] == alone.learned.tally[SKIPPED] > 0
         np.testing.assert_allclose(picked.coef, alone.coef, rtol=0, atol=1e-4)
-    assert grid.model.frozen(grid.learned) == {}
+    assert grid.model.diverged(grid.learned) == {}
 
 
 def test_looking_changes_nothing():
@@ -196,7 +182,7 @@ def test_looking_changes_nothing():
     grid.auc()
     grid.only(2).partial_fit(X, y)
     assert grid.coef.any()
-    assert grid.model.frozen(grid.learned) == {}
+    assert grid.model.diverged(grid.learned) == {}
     assert frozen_bytes(grid) == before
     again = pickle.loads(before).partial_fit(X, y)
     np.testing.assert_array_equal(again.coef, grid.partial_fit(X, y).coef)
@@ -260,7 +246,7 @@ def test_auc_of_each_model():
     expected = [roc_auc_score(y, scores[:, i], sample_weight=weight) for i in range(5)]
     np.testing.assert_allclose(grid.auc(), expected)
     ranking = Learner(pairs=Order(), memory=Latest("previous"), seed=0)
-    with pytest.raises(ValueError, match="AUC is for classes"):
+    with pytest.raises(ValueError, match="AUC requires classes"):
         Stream(Grid([ranking])).partial_fit(X, y).auc()
 
 
@@ -271,7 +257,7 @@ def test_before_the_first_row():
     assert grid.recent()[0].shape == (0, 5)
     assert grid.only(3).state is None
     grid.start(4)
-    assert grid.model.frozen(grid.learned) == {}
+    assert grid.model.diverged(grid.learned) == {}
 
 
 @pytest.mark.parametrize("features", [Identity(scale="standard"), RULES])
@@ -297,7 +283,7 @@ def test_a_memory_that_grows_refuses_before_anything_changes():
         grid.partial_fit(X[200:], y[200:])
     assert frozen_bytes(grid) == before
     grid.partial_fit(X[200:250], y[200:250])
-    with pytest.raises(ValueError, match="at most 4096 of them"):
+    with pytest.raises(ValueError, match="at most 4096 slots"):
         Stream(Grid([replace(one, memory=WholeHistory(5000))])).partial_fit(X, y)
 
 
@@ -315,11 +301,11 @@ def test_memory_does_not_grow_with_the_stream():
     ("learners", "message"),
     [
         ([], "at least one learner"),
-        ([ONE, replace(ONE, memory=Strata())], r"one memory, got .*: make them by replace\(learner"),
-        ([ONE, replace(ONE, seed=5)], "one seed, got 2, 5"),
+        ([ONE, replace(ONE, memory=Strata())], r"one memory; got .*: make them with replace\(learner"),
+        ([ONE, replace(ONE, seed=5)], "one seed; got 2, 5"),
         ([ONE, replace(ONE, dtype="float32")], "one dtype"),
         ([ONE, replace(ONE, penalty=ElasticNet(0.1, l1=0.1))], r"takes penalty=L2\(...\), .* got ElasticNet"),
-        ([replace(ONE, engine="reference")], "leave engine='auto'"),
+        ([replace(ONE, engine="reference")], "use engine='auto'"),
     ],
 )
 def test_learners_that_cannot_learn_side_by_side(learners, message):
@@ -328,7 +314,7 @@ def test_learners_that_cannot_learn_side_by_side(learners, message):
 
 
 def test_block_rows_is_a_count():
-    with pytest.raises(ValueError, match="block_rows must be a whole number of at least 1; got 0"):
+    with pytest.raises(ValueError, match="block_rows must be an integer >= 1; got 0"):
         Grid([ONE], 0)
 
 

@@ -7,26 +7,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import (
-    L2,
-    Constant,
-    Gaussian,
-    Grid,
-    Growing,
-    Laplace,
-    Latest,
-    Learner,
-    OppositeClass,
-    Reservoir,
-    RSx,
-    Strata,
-    Stream,
-    WholeHistory,
-    Window,
-)
+from pairloom import Grid, Learner, Stream
 from pairloom.base.tree import nbytes
 from pairloom.estimators.transformer import FeatureTransformer
-from pairloom.models.learner import follow, map_anew
+from pairloom.features import Gaussian, Growing, Laplace
+from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
+from pairloom.models.learner import change_map, map_kept_rows
+from pairloom.pairs import OppositeClass
+from pairloom.steps import L2, Constant
 from pairloom.systems import FPOGD, SPAM, AdaDSG, ExactAUC, FourierSGD
 from tests.conftest import make_stream
 from tests.covering import every_pair
@@ -87,8 +75,8 @@ def test_every_score_stays_as_it_was_when_features_come(features, engine, dtype,
     for start, end in ((0, 11), (11, 24), (24, 41), (41, 60), (60, 82)):
         state = stream.partial_fit(X[start:end], y[start:end]).learned
         scores, points, D = stream.score(X), kept_scores(state), state.w.shape[1]
-        follow(stream.model, state, features.change(state.phi, state.t, np.zeros(0)))
-        map_anew(stream.model, state)
+        change_map(stream.model, state, features.change(state.phi, state.t, np.zeros(0)))
+        map_kept_rows(stream.model, state)
         assert state.w.shape[1] == state.w_bar.shape[1] == D + 8
         np.testing.assert_allclose(stream.score(X), scores, rtol=0, atol=tolerance)
         np.testing.assert_allclose(kept_scores(state), points, rtol=0, atol=tolerance)
@@ -204,7 +192,7 @@ def test_memory_stops_growing_at_the_cap():
     [Strata(), Strata(cluster_in="input", representative="centroid"), Strata(representative="reservoir")],
 )
 def test_memories_that_live_in_the_feature_space_are_refused(memory):
-    with pytest.raises(ValueError, match=r"where features grow.*use Strata\(cluster_in='input'\)"):
+    with pytest.raises(ValueError, match=r"with features that grow.*use Strata\(cluster_in='input'\)"):
         Learner(features=SMALL, memory=memory)
 
 

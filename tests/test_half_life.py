@@ -11,20 +11,20 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone, is_classifier
 
-from pairloom import Grid, Learner, Reservoir, RSx, Strata, Stream, load, save
-from pairloom.base.clock import FADING, fading_rows
+from pairloom import Grid, Learner, Stream, load, save
+from pairloom.base.clock import TIME_DECAY_ROWS, decay_rows
 from pairloom.base.tree import flatten, same
 from pairloom.estimators import PairwiseRanker
 from pairloom.features import Gaussian, Identity, RandomFourier
-from pairloom.memory import Example
+from pairloom.memory import Example, Reservoir, RSx, Strata
 from pairloom.steps import Constant, Sqrt
 from pairloom.stream import Forgetting
-from pairloom.stream.forgetting import WORTH
+from pairloom.stream.forgetting import FADE_BELOW
 from pairloom.systems import FPOGD, KOIL, OGD, OPAUC, OPERA, SOLAM, SPAM, AllPairs, ExactAUC, SparseKernelAUC
 from tests.conftest import STREAMS, make_stream
 from tests.generic import assert_same, forms, make, outputs
 
-pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 RULES = {"eps": 1.0, "gamma": 0.2, "scale": None}
 """In place of rules on data: while rows are kept for these, nothing fades."""
@@ -38,7 +38,7 @@ def fixed(form, **more):
 
 def fades(form):
     model = make(form)
-    return model.card.scheme == "online" and (not is_classifier(model) or model.to_model().forgets)
+    return model.card.scheme == "online" and (not is_classifier(model) or model.to_model().forgetting is not None)
 
 
 FADING_FORMS = [form for form in sorted(forms()) if fades(form)]
@@ -46,7 +46,7 @@ FADING_FORMS = [form for form in sorted(forms()) if fades(form)]
 
 def by_rows(n, half_life):
     """What each row counts after row n: it fades at every row of the clock from its own on."""
-    apart = fading_rows(half_life)
+    apart = decay_rows(half_life)
     row = np.arange(1, n + 1)
     return 2.0 ** (-apart * (n // apart - (row - 1) // apart) / half_life)
 
@@ -54,9 +54,9 @@ def by_rows(n, half_life):
 def by_time(time, half_life):
     """The same, at multiples of 256 rows, by the newest time so far."""
     weight, last, newest = np.ones(len(time)), None, np.maximum.accumulate(time)
-    for row in range(FADING, len(time) + 1, FADING):
+    for row in range(TIME_DECAY_ROWS, len(time) + 1, TIME_DECAY_ROWS):
         keep = 1.0 if last is None else 2.0 ** (-(newest[row - 1] - last) / half_life)
-        if last is None or keep <= WORTH:
+        if last is None or keep <= FADE_BELOW:
             last = newest[row - 1]
             weight[:row] *= keep
     return weight
@@ -268,19 +268,19 @@ ERRORS = [
     (0, WHOLE, "must be a number above 0; got 0"),
     (np.nan, WHOLE, "must be a number above 0; got nan"),
     (True, WHOLE, "must be a number above 0; got True"),
-    ("7d", WHOLE, "name the column that tells it"),
+    ("7d", WHOLE, "name the time column"),
     (("when",), WHOLE, "as in half_life="),
-    ((-1, 3.0), WHOLE, "the name or the place of a column"),
-    (("when", "soon"), WHOLE, "'soon', which is no length of time: write \"90s\""),
+    ((-1, 3.0), WHOLE, "the name or the index of a time column"),
+    (("when", "soon"), WHOLE, "'soon', which is not a duration: write \"90s\""),
     (("when", "0d"), WHOLE, "must be a number above 0; got 0.0"),
     (("when", timedelta(days=-1)), WHOLE, "must be a number above 0"),
-    (("then", "7d"), WHOLE, r"names the column 'then', which is none of the columns \['x', 'when'\]"),
-    (("when", "7d"), FRAME, "column 'when' tells the time of rows, by half_life=, but is missing at row 2"),
-    (("when", 7.0), WHOLE, 'must hold numbers, but holds dates: for dates give a length of time'),
-    (("x", "7d"), WHOLE, "must hold dates, but holds numbers: give it as a number in the units"),
-    ((0, 7.0), WHOLE, "names the column 0, which is none of the columns"),
+    (("then", "7d"), WHOLE, r"names the column 'then', but the columns are \['x', 'when'\]"),
+    (("when", "7d"), FRAME, "column 'when' contains the time of rows, by half_life=, but is missing at row 2"),
+    (("when", 7.0), WHOLE, 'must contain numbers, but contains dates: for dates pass a duration'),
+    (("x", "7d"), WHOLE, "must contain dates, but contains numbers: give it as a number in the units"),
+    ((0, 7.0), WHOLE, "names the column 0, but the columns are"),
     ((2, 7.0), np.eye(4)[:, :2], "names column 2, but rows have 2, from 0 to 1"),
-    ((0, "7d"), np.eye(4), "must hold dates, but holds numbers, as all rows without names do"),
+    ((0, "7d"), np.eye(4), "must contain dates, but contains numbers, as all rows without names do"),
     (("when", "7d"), np.eye(4), "names the column 'when', but X has no names"),
 ]  # fmt: skip
 
@@ -292,7 +292,7 @@ def test_what_is_no_half_life_is_said_and_nothing_changes(half_life, rows, messa
         fresh.fit(rows, y)
     if "missing" not in message:
         one = rows.iloc[0].to_dict() if isinstance(rows, pd.DataFrame) else rows[0]
-        pattern = "." if "holds" in message else message
+        pattern = "." if "contains" in message else message
         with pytest.raises(ValueError, match=pattern):
             fresh.learn_one(one, 0)
     assert not hasattr(fresh, "stream_")
@@ -307,7 +307,7 @@ def test_a_row_without_its_time_leaves_the_model_as_it_was():
     model = FPOGD(half_life=("when", "7d"), random_state=0).fit(WHOLE, [0, 1, 0, 1])
     before = pickle.dumps(model.state_)
     for learn in (lambda: model.partial_fit(FRAME, [0, 1, 0, 1]), lambda: model.learn_one({"x": 1.0, "when": None}, 1)):
-        with pytest.raises(ValueError, match="tells the time of rows, by half_life=, but is missing at row"):
+        with pytest.raises(ValueError, match="contains the time of rows, by half_life=, but is missing at row"):
             learn()
     assert pickle.dumps(model.state_) == before
     assert np.isfinite(model.score_one({"x": 1.0, "when": None}))  # to score a row, no time is needed
@@ -320,7 +320,7 @@ def test_who_has_nothing_to_forget_says_so():
         PairwiseRanker(average="last", half_life=10),
     ):  # fmt: skip
         for learn in (lambda model=model: model.fit(X, y), lambda model=model: model.learn_one(X[0], y[0])):
-            with pytest.raises(ValueError, match=f"{type(model).__name__} with these parameters keeps nothing of that"):
+            with pytest.raises(ValueError, match=f"{type(model).__name__} with these parameters keeps none: its"):
                 learn()
     for model in (SparseKernelAUC(half_life=10), SPAM(means="full", half_life=10)):
         with pytest.raises(ValueError, match=f"{type(model).__name__} needs all rows at once: leave half_life=None"):

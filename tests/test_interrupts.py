@@ -13,13 +13,13 @@ import pytest
 
 from pairloom import AUCClassifier, PairwiseRanker, load, save
 from pairloom.base import interrupts
-from pairloom.base.interrupts import Unbroken
+from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.tree import same
 from pairloom.systems import FPOGD, OPAUC, SparseKernelAUC
 from tests.conftest import make_stream
 from tests.generic import SMALL
 
-pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 X, Y = make_stream("one_class_first", 700, 3)
 SOURCE = os.path.dirname(interrupts.__file__).removesuffix("base")
@@ -88,9 +88,9 @@ def interrupted(call, k, number=signal.SIGINT, expected=KeyboardInterrupt):
 @pytest.fixture
 def short(monkeypatch):
     """Pieces of 64 rows."""
-    monkeypatch.setattr(interrupts, "ROWS", 64)
-    monkeypatch.setattr(interrupts, "SHORT", 0.0)
-    monkeypatch.setattr(interrupts, "LONG", np.inf)
+    monkeypatch.setattr(interrupts, "FIRST_PIECE_ROWS", 64)
+    monkeypatch.setattr(interrupts, "MIN_PIECE_SECONDS", 0.0)
+    monkeypatch.setattr(interrupts, "MAX_PIECE_SECONDS", np.inf)
 
 
 def assert_whole(model, name, path, most):
@@ -202,7 +202,7 @@ def test_a_second_signal_finds_the_handler_that_the_first_has_set():
         raise KeyboardInterrupt
 
     def twice():
-        with Unbroken():
+        with DeferredSignals():
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGINT)
             assert calls == []
@@ -221,7 +221,7 @@ def test_signals_are_left_alone_in_other_threads():
     found = []
 
     def look():
-        with Unbroken():
+        with DeferredSignals():
             found.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=look)
@@ -233,7 +233,7 @@ def test_signals_are_left_alone_in_other_threads():
 def test_pieces_end_at_multiples_of_256_rows_and_cover_all(monkeypatch):
     now = iter(np.cumsum([0, 0.01, 0, 0.01, 0, 5.0, 0, 5.0, *[0.0, 0.1] * 50]).tolist())
     monkeypatch.setattr(interrupts, "perf_counter", lambda: next(now))
-    found = list(Unbroken().pieces(300, 3000))
+    found = list(DeferredSignals().pieces(300, 3000))
     assert [(300 + rows.stop) % 256 for rows in found[:-1]] == [0] * (len(found) - 1)
     assert [rows.start for rows in found[1:]] == [rows.stop for rows in found[:-1]]
     assert (found[0].start, found[-1].stop) == (0, 3000)

@@ -9,10 +9,9 @@ from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from pairloom.base.randomness import generator
 from pairloom.features import KERNELS, Cauchy, Gaussian, Laplace, Matern32, Matern52, OrthogonalFourier, RandomFourier
 from pairloom.features import distances as distances_module
-from pairloom.features.distances import coordinate_sums, squared_distances
-from pairloom.features.kernels import median_distance
+from pairloom.features.distances import coordinate_sums, median_distance, squared_distances
 
-ISOTROPIC = [name for name, kernel in KERNELS.items() if kernel.isotropic]
+ISOTROPIC = [name for name, kernel in KERNELS.items() if kernel().isotropic]
 WIDTHS = {"one": 0.3, "many": (0.3, 0.1, 0.2, 0.01, 1.0, 0.5, 0.7)}
 
 
@@ -89,7 +88,7 @@ def test_matern_becomes_gaussian_as_it_becomes_smooth():
 @pytest.mark.parametrize("D", [64, 2048])
 def test_unit_norm_and_kernel_within_the_stated_bound(kind, gamma, X, D):
     """Property 6: ||r(x)|| = 1, and |<r, r'> - k| <= sqrt(4 ln(2/p) / D) with probability 1 - p for each pair."""
-    maps = [RandomFourier(D, kind(gamma))] + ([OrthogonalFourier(D, kind(gamma))] if kind.isotropic else [])
+    maps = [RandomFourier(D, kind(gamma))] + ([OrthogonalFourier(D, kind(gamma))] if kind().isotropic else [])
     for features in maps:
         state = features.fix(7, X, np.random.default_rng(0))
         Z = features.apply(state, X)
@@ -105,7 +104,7 @@ def test_unit_norm_and_kernel_within_the_stated_bound(kind, gamma, X, D):
 def test_the_mean_over_many_maps_is_the_kernel(kind, gamma, X):
     """No bias: the mean of n independent estimates is within a few standard errors of k, for every pair at once."""
     X = X[:12]
-    maps = [RandomFourier(64, kind(gamma))] + ([OrthogonalFourier(64, kind(gamma))] if kind.isotropic else [])
+    maps = [RandomFourier(64, kind(gamma))] + ([OrthogonalFourier(64, kind(gamma))] if kind().isotropic else [])
     for features in maps:
         estimates = []
         for seed in range(100, 500):
@@ -127,7 +126,7 @@ LAWS = {
 
 def test_coordinates_of_the_frequencies_have_the_stated_law(kind):
     gamma = np.array([0.5, 2.0, 0.01])
-    maps = [RandomFourier(40_000, kind(gamma))] + ([OrthogonalFourier(40_000, kind(gamma))] if kind.isotropic else [])
+    maps = [RandomFourier(40_000, kind(gamma))] + ([OrthogonalFourier(40_000, kind(gamma))] if kind().isotropic else [])
     for features in maps:
         q = features.fix(3, None, np.random.default_rng(3)).projection
         for coordinate, width in zip(q, gamma, strict=True):
@@ -213,7 +212,7 @@ def test_kernels_are_values(kind):
 
 @pytest.mark.parametrize("block", [1, 100, 1 << 17])
 def test_blocks_do_not_change_the_sums(X, monkeypatch, block):
-    monkeypatch.setattr(distances_module, "BLOCK", block)
+    monkeypatch.setattr(distances_module, "BLOCK_SIZE", block)
     np.testing.assert_allclose(coordinate_sums(X, X[:33], np.abs), cdist(X, X[:33], "cityblock"), rtol=1e-12)
 
 

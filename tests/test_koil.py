@@ -2,19 +2,24 @@
 
 import copy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
-from pairloom import Constant, StabilityWarning, Stream
+from pairloom import Stream
 from pairloom.base.randomness import generator
-from pairloom.features import Gaussian, Identity, exact_kernel
+from pairloom.features import Gaussian, Identity
+from pairloom.features.compiled_kernels import exact_kernel
 from pairloom.losses import LOSSES
 from pairloom.pairs import OppositeClass
+from pairloom.steps import Constant
+from pairloom.stream import StabilityWarning
 from pairloom.systems import KOIL
 from pairloom.systems.koil import Budgeted
 from tests.conftest import STREAMS, make_stream
 from tests.covering import every_pair
+from tests.generic import assert_expansions_agree
 from tests.test_multiclass import three_classes
 
 VARIANTS = pytest.mark.parametrize("variant", KOIL.variants.values(), ids=KOIL.variants)
@@ -127,16 +132,7 @@ def test_the_compiled_loop_is_the_specification(variant, kind, loss, select, ker
     assert_agree(fast.partial_fit(X, y), truth)
 
 
-def assert_agree(fast, truth):
-    a, b = fast.learned.memory, truth.learned.memory
-    np.testing.assert_array_equal(a.supports, b.supports)
-    np.testing.assert_array_equal(a.stored, b.stored)
-    np.testing.assert_array_equal(a.seen, b.seen)
-    np.testing.assert_allclose(a.coef, b.coef, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(
-        fast.state.observed["recent"].scores, truth.state.observed["recent"].scores, rtol=1e-10, atol=1e-12
-    )
-    np.testing.assert_allclose(fast.learned.tally, truth.learned.tally, rtol=1e-10)
+assert_agree = partial(assert_expansions_agree, exact=("supports", "stored", "seen"), atol=1e-12)
 
 
 @VARIANTS

@@ -1,7 +1,5 @@
 """KOIL behind scikit-learn's face: chunking, CSR, what can be looked at, memory, parameters."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -19,13 +17,6 @@ VARIANTS = pytest.mark.parametrize("variant", KOIL.variants.values(), ids=KOIL.v
 
 def estimator(**changes):
     return KOIL(**{"gamma": "median", "scale": "standard", "budget": 20, "random_state": 0, **changes})
-
-
-def assert_same(a, b):
-    assert pickle.dumps(a.stream_.learned.memory) == pickle.dumps(b.stream_.learned.memory)
-    np.testing.assert_array_equal(a.stream_.state.observed["recent"].scores, b.stream_.state.observed["recent"].scores)
-    assert a.calibration_ == b.calibration_
-    assert a.stream_.learned.rng.bit_generator.state == b.stream_.learned.rng.bit_generator.state
 
 
 @VARIANTS
@@ -101,8 +92,8 @@ def test_bytes_are_the_formula_and_flat():
         ({"policy": "lru"}, "policy must be one of 'fifo', 'rs'; got 'lru'"),
         ({"select": "all"}, "select must be one of 'violators', 'neighbours'; got 'all'"),
         ({"loss": "logistic"}, "loss must be one of 'hinge', 'squared_hinge'; got 'logistic'"),
-        ({"budget": 0}, "budget must be a whole number of at least 1; got 0"),
-        ({"n_neighbors": 2.5}, r"n_neighbors must be a whole number of at least 1; got 2\.5"),
+        ({"budget": 0}, "budget must be an integer >= 1; got 0"),
+        ({"n_neighbors": 2.5}, r"n_neighbors must be an integer >= 1; got 2\.5"),
         ({"C": 0}, "C must be a number above 0; got 0"),
         ({"eta": 1.5}, r"eta must be a number above 0 and at most 1; got 1\.5"),
         ({"kernel": "poly"}, "kernel must be one of"),

@@ -9,20 +9,12 @@ import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from pairloom import Gaussian, Landmarks, Laplace, Learner, Matern32, Nystroem, Stream
-from pairloom.base.tree import cast
-from pairloom.features import KERNELS
-from pairloom.models.exact_path import ExactPath
+from pairloom import Learner, Stream
+from pairloom.features import KERNELS, Gaussian, Landmarks, Laplace, Matern32, Nystroem
+from pairloom.models.exact import ExactPath
 from pairloom.systems import FPOGD, ExactAUC
 from tests.conftest import make_stream
-
-
-def fixed(features, X, dtype=np.float64):
-    return cast(features.fix(X.shape[1], X, np.random.default_rng(0)), dtype)
-
-
-def mapped(features, X, new=None):
-    return features.apply(fixed(features, X), X if new is None else new)
+from tests.test_nystroem import fixed, mapped
 
 
 @pytest.fixture
@@ -136,7 +128,7 @@ def test_bits_do_not_depend_on_the_number_of_threads():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Landmarks(0), "n_landmarks must be a whole number of at least 1; got 0"),
+        (lambda: Landmarks(0), "n_landmarks must be an integer >= 1; got 0"),
         (lambda: Landmarks(8, "gaussian"), r"must be a Kernel, such as Gaussian\('median'\); got 'gaussian'"),
         (lambda: Landmarks(8, rank=4), "Landmarks keeps all directions: for rank=4, use Nystroem"),
     ],
@@ -164,4 +156,4 @@ def test_in_systems(system):
     assert roc_auc_score(y[2000:], model.decision_function(X[2000:])) > 0.8
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
-    assert Learner(Landmarks(2048)).warm_rows(4) == 2048
+    assert Learner(Landmarks(2048)).warm_rows == 2048

@@ -5,24 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import (
-    L2,
-    Constant,
-    Gaussian,
-    Hinge,
-    Identity,
-    Learner,
-    Logistic,
-    RandomFourier,
-    Sqrt,
-    Square,
-    SquaredHinge,
-    StabilityWarning,
-    Strata,
-    Stream,
-)
+from pairloom import Learner, Stream
 from pairloom.engines.state import WORST
-from pairloom.models.base import WARM_ROWS
+from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
+from pairloom.memory import Strata
+from pairloom.models.mapped import WARM_ROWS
+from pairloom.steps import L2, Constant, Sqrt
+from pairloom.stream import StabilityWarning
 from tests.conftest import make_stream
 
 RULES = RandomFourier(32, Gaussian("median"), scale="standard")
@@ -224,7 +214,7 @@ def test_no_step_is_long_enough_for_nan(eta, loss):
     ("X", "y", "message"),
     [
         (np.zeros((4, 3)), np.ones(6), r"y has shape \(6,\), but X has 4 rows"),
-        (np.zeros((4, 1)), np.ones(4), "X has 1 columns, but this model knows 3"),
+        (np.zeros((4, 1)), np.ones(4), "X has 1 columns, but this model was fitted with 3"),
         (np.zeros((4, 3)), np.full(4, 2.0), r"label 2.0 at row 0 is not one of -1, 0, 1"),
         (np.full((4, 3), np.nan), np.ones(4), "NaN at row 0, column 0"),
         (np.zeros(3), np.ones(3), "X must have rows and columns"),

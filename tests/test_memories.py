@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import Gaussian, Identity, Learner, RandomFourier, StabilityWarning, Strata, Stream
+from pairloom import Learner, Stream
+from pairloom.features import Gaussian, Identity, RandomFourier
 from pairloom.losses import LOSSES
-from pairloom.memory import Reservoir, RSx, WholeHistory
+from pairloom.memory import Reservoir, RSx, Strata, WholeHistory
 from pairloom.pairs import Difference, OppositeClass
 from pairloom.steps import Ball, Constant, Sqrt
+from pairloom.stream import StabilityWarning
 from tests.conftest import STREAMS, make_stream
 from tests.covering import every_pair
 
@@ -182,11 +184,11 @@ def test_a_refused_call_changes_nothing(engine, gamma):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Reservoir(0), "size must be a whole number of at least 1; got 0"),
+        (lambda: Reservoir(0), "size must be an integer >= 1; got 0"),
         (lambda: Reservoir(by="label"), "by must be one of 'class', 'joint'; got 'label'"),
-        (lambda: RSx(2.5), "size must be a whole number of at least 1; got 2.5"),
+        (lambda: RSx(2.5), "size must be an integer >= 1; got 2.5"),
         (lambda: RSx(by="all"), "by must be one of 'class', 'joint'; got 'all'"),
-        (lambda: WholeHistory(0), "max_rows must be a whole number of at least 1; got 0"),
+        (lambda: WholeHistory(0), "max_rows must be an integer >= 1; got 0"),
         (lambda: WholeHistory(by="row"), "by must be one of 'class', 'joint'; got 'row'"),
         (lambda: Learner(pairs=Difference(), memory=WholeHistory()), "WholeHistory keeps slots for each class"),
     ],

@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
-from pairloom import Constant, Identity, Latest, Learner, RandomFourier, Strata, Stream
+from pairloom import Learner, Stream
+from pairloom.features import Identity, RandomFourier
+from pairloom.memory import Latest, Strata
 from pairloom.memory.strata import mean_squared_distance
+from pairloom.steps import Constant
 from tests.conftest import STREAMS, make_stream
 
 
@@ -95,7 +98,7 @@ def test_a_plan_is_the_same_in_one_block_or_many(kind, memory):
     [
         (lambda: Strata(eps="wide"), "eps must be a number or 'auto'; got 'wide'"),
         (lambda: Strata(eps=np.nan), "eps must be a number or 'auto'"),
-        (lambda: Strata(max_strata=0), "max_strata must be a whole number of at least 1; got 0"),
+        (lambda: Strata(max_strata=0), "max_strata must be an integer >= 1; got 0"),
         (lambda: Strata(representative="lifo"), "representative must be one of 'fifo', 'reservoir', 'centroid'"),
         (lambda: Strata(centroid_step=1.5), "centroid_step, if not 'mean', must be a number above 0 and at most 1"),
         (lambda: Strata(by="label"), "strata must be one of 'class', 'joint'; got 'label'"),

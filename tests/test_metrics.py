@@ -13,6 +13,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from pairloom.base.tree import copy, flatten, same, unflatten
 from pairloom.metrics import StreamingAUC, WindowAUC, delong
 from pairloom.metrics.auc import weighted_auc
+from pairloom.metrics.curve import average_precision, mass_above, partial_auc
 from tests.conftest import examples
 
 KINDS = {
@@ -40,7 +41,7 @@ def finite(scores):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("share", "weighted"), [(0.3, False), (0.3, True), (0.001, True)])
-def test_all_that_a_window_says_is_what_scikit_learn_says(kind, share, weighted):
+def test_a_window_agrees_with_scikit_learn(kind, share, weighted):
     y, s, w = rows(kind, 2000, share, weighted=weighted)
     auc = WindowAUC(1500).update(y, s, w)
     assert auc.counts == (y[500:].sum(), 1500 - y[500:].sum()) or min(auc.counts) == 0
@@ -51,6 +52,27 @@ def test_all_that_a_window_says_is_what_scikit_learn_says(kind, share, weighted)
     for max_fpr in (1e-4, 0.05, 0.3, 1.0):
         expected = roc_auc_score(y, ranks, sample_weight=w, max_fpr=max_fpr)
         assert auc.partial(max_fpr) == pytest.approx(expected, rel=1e-12)
+
+
+def areas_by_definition(y, s, w, max_fpr):
+    """Average precision, and the standardised partial area, summed up over the distinct scores."""
+    own, other = mass_above(s, y, w)
+    precision = own[1:] / (own + other)[1:]
+    tpr, fpr = own / own[-1], other / other[-1]
+    inside = fpr <= max_fpr
+    x, height = np.append(fpr[inside], max_fpr), np.append(tpr[inside], np.interp(max_fpr, fpr, tpr))
+    chance = 0.5 * max_fpr**2
+    partial = 0.5 * (1.0 + (np.trapezoid(height, x) - chance) / (max_fpr - chance))
+    return np.diff(own) @ precision / own[-1], partial
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("max_fpr", [1e-4, 0.05, 0.3])
+def test_average_precision_and_partial_area_follow_their_definitions(kind, weighted, max_fpr):
+    y, s, w = rows(kind, 2000, 0.3, weighted=weighted)
+    expected = areas_by_definition(y, s, w, max_fpr)
+    assert (average_precision(s, y, w), partial_auc(s, y, w, max_fpr)) == pytest.approx(expected, rel=1e-12)
 
 
 @examples(40)
@@ -119,7 +141,7 @@ def test_labels_of_any_kind(metric):
         (([1, 0], [1.0]), "y_true has 2 rows, but score has 1"),
         (([1, 0], [1.0, 2.0], [1.0]), "sample_weight has shape"),
         (([1, 0], [1.0, 2.0], [1.0, -1.0]), "-1.0 at row 1"),
-        (([1, 0], [1.0, 10**400]), "beyond all doubles"),
+        (([1, 0], [1.0, 10**400]), "too large for float64"),
     ):
         auc = metric().update(1, 2.0)
         before = copy(auc)
@@ -130,9 +152,9 @@ def test_labels_of_any_kind(metric):
 
 def test_parameters_are_checked():
     for call, said in (
-        (lambda: WindowAUC(0), "size must be a whole number of at least 1"),
+        (lambda: WindowAUC(0), "size must be an integer >= 1"),
         (lambda: WindowAUC(3).partial(0.0), "max_fpr must be a number above 0 and at most 1"),
-        (lambda: WindowAUC(3).precision_at(0), "k must be a whole number"),
+        (lambda: WindowAUC(3).precision_at(0), "k must be an integer"),
         (lambda: WindowAUC(3).interval(1.0), "level must be below 1"),
     ):
         with pytest.raises(ValueError, match=said):

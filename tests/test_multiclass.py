@@ -7,8 +7,12 @@ import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import roc_auc_score
 
-from pairloom import L2, Gaussian, Learner, OppositeClass, RandomFourier, Sqrt, Strata, Stream
+from pairloom import Learner, Stream
+from pairloom.features import Gaussian, RandomFourier
 from pairloom.losses import LOSSES
+from pairloom.memory import Strata
+from pairloom.pairs import OppositeClass
+from pairloom.steps import L2, Sqrt
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 
@@ -103,7 +107,7 @@ def test_chunks_and_single_rows_give_the_same_bits(labels):
     assert list(rows.predict_proba_one(X[0])) == whole.classes_.tolist()
     chosen = FPOGD(**parameters, pos_label=np.unique(y)[2].item()).fit(X, y)
     assert chosen.score_one(X[0]) == whole.decision_function(X[:1])[0, 2]
-    with pytest.raises(ValueError, match="set it"):
+    with pytest.raises(ValueError, match="set pos_label"):
         whole.score_one(X[0])
 
 

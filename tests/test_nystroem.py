@@ -10,10 +10,11 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
-from pairloom import Constant, Gaussian, Grid, Laplace, Learner, Matern32, Nystroem, RandomFourier, Stream
+from pairloom import Grid, Learner, Stream
 from pairloom.base.tree import cast
-from pairloom.features import KERNELS
-from pairloom.models.base import WARM_ROWS
+from pairloom.features import KERNELS, Gaussian, Laplace, Matern32, Nystroem, RandomFourier
+from pairloom.models.mapped import WARM_ROWS
+from pairloom.steps import Constant
 from pairloom.systems import FPOGD, OGD, OPAUC, SPAM, ExactAUC
 from tests.conftest import make_stream
 
@@ -150,9 +151,9 @@ def test_places_that_csr_rows_store_twice_count_as_their_sum(kernel):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Nystroem(0), "n_landmarks must be a whole number of at least 1; got 0"),
+        (lambda: Nystroem(0), "n_landmarks must be an integer >= 1; got 0"),
         (lambda: Nystroem(8, "gaussian"), r"must be a Kernel, such as Gaussian\('median'\); got 'gaussian'"),
-        (lambda: Nystroem(8, rank=0), "rank, if not None, must be a whole number"),
+        (lambda: Nystroem(8, rank=0), "rank, if not None, must be an integer"),
         (lambda: Nystroem(8, rank=9), "rank must be at most n_landmarks=8; got 9"),
     ],
 )
@@ -181,8 +182,8 @@ def test_as_many_rows_are_kept_as_there_are_landmarks(n):
 
 
 def test_fewer_landmarks_do_not_shorten_the_warm_start():
-    assert Learner(Nystroem(10)).warm_rows(4) == Learner(RandomFourier(10)).warm_rows(4) == WARM_ROWS
-    assert Learner(Nystroem(2048)).warm_rows(4) == 2048
+    assert Learner(Nystroem(10)).warm_rows == Learner(RandomFourier(10)).warm_rows == WARM_ROWS
+    assert Learner(Nystroem(2048)).warm_rows == 2048
 
 
 def test_csr_rows_learn_what_dense_rows_learn():
@@ -202,7 +203,7 @@ def test_in_a_grid():
     for i, learner in enumerate(learners):
         alone = Stream(learner).partial_fit(X, y)
         np.testing.assert_allclose(grid.score(X)[:, i], alone.score(X), rtol=1e-8, atol=1e-10)
-    assert Grid([Learner(Nystroem(2048))]).warm_rows(4) == 2048
+    assert Grid([Learner(Nystroem(2048))]).warm_rows == 2048
 
 
 @pytest.mark.parametrize("system", [FPOGD, OGD, OPAUC, SPAM, ExactAUC])

@@ -6,24 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pairloom import (
-    L2,
-    Ball,
-    Constant,
-    ElasticNet,
-    Hinge,
-    Identity,
-    Learner,
-    OppositeClass,
-    Order,
-    PassiveAggressive,
-    Reservoir,
-    StabilityWarning,
-    Strata,
-    Stream,
-    WholeHistory,
-)
+from pairloom import Learner, Stream
 from pairloom.engines.state import SKIPPED
+from pairloom.features import Identity
+from pairloom.losses import Hinge
+from pairloom.memory import Reservoir, Strata, WholeHistory
+from pairloom.pairs import OppositeClass, Order
+from pairloom.steps import L2, Ball, Constant, ElasticNet, PassiveAggressive
+from pairloom.stream import StabilityWarning
 from pairloom.systems import OAM
 from tests.conftest import STREAMS, make_stream
 from tests.covering import every_pair
@@ -226,7 +216,7 @@ def test_steps_that_overflow_are_skipped_and_reported():
             "update must be one of 'sequential', 'gradient'",
         ),
         (lambda: OAM(C=0).fit(*make_stream("random", 9, 2)), "C must be a number above 0; got 0"),
-        (lambda: OAM(size=0).fit(*make_stream("random", 9, 2)), "size must be a whole number of at least 1; got 0"),
+        (lambda: OAM(size=0).fit(*make_stream("random", 9, 2)), "size must be an integer >= 1; got 0"),
     ],
 )
 def test_parts_that_do_not_fit_are_named(build, message):

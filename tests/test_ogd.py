@@ -83,7 +83,7 @@ def test_the_horizon_fixes_the_step():
     [
         ({"alpha": 0.1, "radius": 1.0}, "set one of them; got alpha=0.1, radius=1.0"),
         ({"radius": 0.0}, "radius must be a number above 0; got 0.0"),
-        ({"schedule": "horizon"}, "horizon, the expected length of the stream, must be a whole number"),
+        ({"schedule": "horizon"}, "horizon, the expected length of the stream, must be an integer"),
         ({"schedule": "fast"}, "schedule must be one of 'constant', 'sqrt', 'poly', 'horizon', 'adagrad'; got 'fast'"),
         ({"loss": "log"}, "loss must be one of 'square', 'hinge', 'squared_hinge', 'logistic'; got 'log'"),
         ({"partner": "next"}, "partner must be one of 'previous', 'opposite'; got 'next'"),

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import RSx, Stream, WholeHistory
+from pairloom import Stream
 from pairloom.losses import LOSSES
+from pairloom.memory import RSx, WholeHistory
 from pairloom.systems import OLP
 from tests.conftest import make_stream
 from tests.test_memories import weights_of
@@ -83,7 +84,7 @@ def test_a_buffer_per_class_counts_its_own_rows():
     ("parameters", "message"),
     [
         ({"buffer": "both"}, "buffer must be one of 'class', 'joint'; got 'both'"),
-        ({"size": 0}, "size must be a whole number of at least 1; got 0"),
+        ({"size": 0}, "size must be an integer >= 1; got 0"),
         ({"alpha": 1.0, "radius": 1.0}, "set one of them"),
     ],
 )

@@ -7,13 +7,17 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
-from pairloom import L2, Constant, Gaussian, Identity, Learner, RandomFourier, StabilityWarning, Stream, WholeHistory
+from pairloom import Learner, Stream
 from pairloom.base.randomness import generator
 from pairloom.data import load_dataset
 from pairloom.engines.state import CUT, LOSS, PAIRS, SKIPPED, STEPS
-from pairloom.models.moments import symmetric
+from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.memory import WholeHistory
+from pairloom.models.moments_rule import symmetric
 from pairloom.models.rule import Row, RuleLearner
 from pairloom.pairs import OppositeClass
+from pairloom.steps import L2, Constant
+from pairloom.stream import StabilityWarning
 from pairloom.systems import OPAUC
 from pairloom.systems.opauc import Sketch, normals
 from tests.conftest import STREAMS, make_stream
@@ -186,9 +190,9 @@ def test_parameters_are_checked():
     for wrong, message in (
         ({"schedule": "linear"}, "schedule must be one of"),
         ({"sketch": "subtract"}, "sketch must be one of 'centred', 'published'"),
-        ({"rank": 0}, "rank must be a whole number of at least 1"),
-        ({"rank": 2.5}, "rank must be a whole number"),
-        ({"max_bytes": None}, "max_bytes must be a whole number"),
+        ({"rank": 0}, "rank must be an integer >= 1"),
+        ({"rank": 2.5}, "rank must be an integer"),
+        ({"max_bytes": None}, "max_bytes must be an integer"),
         ({"alpha": 200.0}, "needs eta \\* alpha < 1"),
     ):
         with pytest.raises(ValueError, match=message):

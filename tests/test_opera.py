@@ -6,9 +6,10 @@ from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
-from pairloom import Gaussian, RandomFourier, StabilityWarning
 from pairloom.engines.state import CUT
+from pairloom.features import Gaussian, RandomFourier
 from pairloom.losses import LOSSES, Square
+from pairloom.stream import StabilityWarning
 from pairloom.systems import OPERA, AllPairs
 from tests.conftest import STREAMS, make_stream
 from tests.covering import every_pair
@@ -62,7 +63,7 @@ def test_every_iterate_written_out(engine, kernel, mode):
 
 
 @every_pair(mode=MODES, kind=STREAMS, classes=[2, 3], eta=[0.3, 30.0])
-@pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+@pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 def test_compiled_agrees_with_the_specification(mode, kind, classes, eta):
     """Also where steps are cut."""
     pairs, loss = mode

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairloom.losses import SquaredHinge
-from pairloom.metrics.pair_sums import EveryPair, PairSums
+from pairloom.systems.pair_sums import EveryPair, PairSums
 
 KINDS = ("plain", "ties", "equal", "apart", "far")
 
@@ -50,7 +50,9 @@ def test_value_gradient_and_hessian_are_those_of_the_double_loop(sums, kind, wei
     value, gradient, product = by_double_loop(o, positive, weight, U)
     np.testing.assert_allclose(found.value(o), value, rtol=1e-12)
     np.testing.assert_allclose(found.gradient(o), gradient, rtol=0, atol=1e-12 * max(1e-300, np.abs(gradient).max()))
-    np.testing.assert_allclose(found.bend(o, U), product, rtol=0, atol=1e-12 * max(1e-300, np.abs(product).max()))
+    np.testing.assert_allclose(
+        found.hessian_product(o, U), product, rtol=0, atol=1e-12 * max(1e-300, np.abs(product).max())
+    )
 
 
 @pytest.mark.parametrize("kind", ["plain", "ties", "far"])
@@ -58,14 +60,14 @@ def test_the_scan_agrees_with_every_pair_on_many_rows(kind):
     o, positive, weight, U = case(kind, n=3000)
     fast, slow = PairSums(positive, weight), EveryPair(positive, weight)
     np.testing.assert_allclose(fast.value(o), slow.value(o), rtol=1e-12)
-    for one, other in ((fast.gradient(o), slow.gradient(o)), (fast.bend(o, U), slow.bend(o, U))):
+    for one, other in ((fast.gradient(o), slow.gradient(o)), (fast.hessian_product(o, U), slow.hessian_product(o, U))):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12 * np.abs(other).max())
 
 
 def test_derivatives_are_those_of_the_value():
     o, positive, weight, U = case("plain")
     sums = PairSums(positive, weight)
-    for u, bent in zip(U, sums.bend(o, U), strict=True):
+    for u, bent in zip(U, sums.hessian_product(o, U), strict=True):
         slope = (sums.value(o + 1e-6 * u) - sums.value(o - 1e-6 * u)) / 2e-6
         np.testing.assert_allclose(sums.gradient(o) @ u, slope, rtol=1e-8)
         change = (sums.gradient(o + 1e-7 * u) - sums.gradient(o - 1e-7 * u)) / 2e-7

@@ -4,14 +4,16 @@ import joblib
 import numpy as np
 import pytest
 
-from pairloom import AUCClassifier, Gaussian, Learner, PairwiseRanker, RandomFourier, StabilityWarning, Stream
+from pairloom import AUCClassifier, Learner, PairwiseRanker, Stream
+from pairloom.features import Gaussian, RandomFourier
 from pairloom.race import Budget, Descent, Exact, Portfolio, Steps
+from pairloom.stream import StabilityWarning
 from pairloom.systems import FPOGD, KOIL, OGD, OPERA, SOLAM, SPAM, AdaDSG, AllPairs
 from tests.conftest import make_stream
 from tests.generic import assert_same, forms, make
 
 FORMS = sorted(forms())
-pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -38,7 +40,7 @@ def test_every_parameter_refuses_what_makes_no_sense_and_nothing_changes(form):
         (SOLAM(schedule="adagrad"), "schedule must be one of 'constant', 'sqrt', 'poly'; got 'adagrad'"),
         (KOIL(plus_plus="banana"), "plus_plus must be True or False; got 'banana'"),
         (AllPairs(eta="x"), "eta must be a number above 0; got 'x'"),
-        (OGD(horizon=0), "horizon, if not None, must be a whole number of at least 1; got 0"),
+        (OGD(horizon=0), "horizon, if not None, must be an integer >= 1; got 0"),
         (FPOGD(kernel="linear", gamma="wide"), "gamma must be positive, 'paper' or 'median', got 'wide'"),
         (FPOGD(features=RandomFourier(8), kernel="banana"), "kernel must be one of"),
         (FPOGD(pos_label=[1]), r"pos_label must be one label; got \[1\]"),
@@ -128,5 +130,5 @@ def test_a_step_far_too_long_for_a_loss_with_a_kink_warns(model):
 
 def test_float_groups_are_no_groups():
     X, y = make_stream("random", 10, 3)
-    with pytest.raises(ValueError, match=r"groups must be whole numbers or text; got 0\.2 at row 0"):
+    with pytest.raises(ValueError, match=r"groups must be integers or text; got 0\.2 at row 0"):
         Stream(Learner(features=RandomFourier(8, Gaussian()))).partial_fit(X, y, groups=[0.2, 0.7] * 5)

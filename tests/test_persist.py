@@ -7,38 +7,29 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import (
-    Constant,
+from pairloom import Learner, PairwiseRanker, Stream, load, save
+from pairloom.base.tree import same
+from pairloom.estimators import FeatureTransformer
+from pairloom.features import (
     Gaussian,
     Growing,
     Identity,
     Landmarks,
-    Latest,
-    Learner,
     Nystroem,
-    Order,
     OrthogonalFourier,
-    PairwiseRanker,
     RandomFourier,
-    Reservoir,
-    RSx,
-    Strata,
-    Stream,
     Whitened,
-    WholeHistory,
-    Window,
-    load,
-    save,
 )
-from pairloom.base.tree import same
-from pairloom.estimators import FeatureTransformer
+from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
+from pairloom.pairs import Order
 from pairloom.race import OneMap, Race
+from pairloom.steps import Constant
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 from tests.generic import forms
 from tests.test_state import RULES, SMALL, changed
 
-pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 
 @pytest.fixture

@@ -17,26 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from pairloom import (
-    AdaGrad,
-    AUCClassifier,
-    Forest,
-    Growing,
-    Latest,
-    Learner,
-    ModelFileError,
-    RandomFourier,
-    Reservoir,
-    RSx,
-    StepPath,
-    Strata,
-    Stream,
-    WholeHistory,
-    load,
-    save,
-)
-from pairloom.persist.format import is_crowded
+from pairloom import AUCClassifier, Learner, Stream, load, save
+from pairloom.features import Forest, Growing, RandomFourier
+from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory
+from pairloom.models import StepPath
+from pairloom.persist import ModelFileError
+from pairloom.persist.format import has_too_many_entries
 from pairloom.race import Budget
+from pairloom.steps import AdaGrad
 from pairloom.systems import FPOGD, KOIL, OPAUC, OPERA, SOLAM, SPAM, ExactAUC, FourierSGD, ProjectronPP, SparseKernelAUC
 from tests.conftest import examples, make_stream
 from tests.hostile import damaged, flipped, hostile, read, sign, with_flip
@@ -304,21 +292,21 @@ def test_a_header_of_more_entries_than_any_model_is_not_even_parsed(kind, valid,
     path, header, arrays, *_ = valid("fpogd")
     header = json.loads(json.dumps(header))
     CROWDED[kind](header)
-    monkeypatch.setattr("pairloom.persist.format._parsed", lambda text: pytest.fail("it was"))
+    monkeypatch.setattr("pairloom.persist.format._parse", lambda text: pytest.fail("it was"))
     assert load_or_refuse(path.with_suffix(".crowded"), sign(header, arrays)) is None
 
 
 def test_what_load_would_refuse_is_not_saved(valid, tmp_path, monkeypatch):
     model = load(valid("fpogd")[0])
-    monkeypatch.setattr("pairloom.persist.format.MOST_BRANCHES", 20)
-    with pytest.raises(ValueError, match="than a file holds"):
+    monkeypatch.setattr("pairloom.persist.format.MAX_BRANCHES", 20)
+    with pytest.raises(ValueError, match="than a file can hold"):
         save(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_signs_in_text_are_not_counted():
     text = json.dumps({"a": "[{,\\" * 50_000, 'b"[': ["\\\\", '"[' * 50_000]}).encode()
-    assert not is_crowded(text)
+    assert not has_too_many_entries(text)
 
 
 @pytest.mark.soak

@@ -7,23 +7,19 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from pairloom import (
-    Learner,
-    ModelFileError,
-    RandomFourier,
-    Stream,
-    load,
-    save,
-)
+from pairloom import Learner, PairwiseRanker, Stream, load, save
 from pairloom.base.tree import node
+from pairloom.features import RandomFourier
 from pairloom.losses import Loss
 from pairloom.memory import Memory, MemoryState, Plan, Slots
-from pairloom.systems import FPOGD
+from pairloom.persist import ModelFileError
+from pairloom.stream import Hook
+from pairloom.systems import FPOGD, OGD
 from tests.conftest import make_stream
 from tests.hostile import read, sign
 from tests.test_persist import assert_goes_on
 
-pytestmark = pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 
 @pytest.fixture
@@ -68,14 +64,14 @@ class Newest(Memory):
         return Plan(np.arange(len(y) + 1), np.zeros(len(y), np.int64), np.ones(len(y)), np.ones(len(y)))
 
 
-@dataclass
+@node
 class Total:
     rows: int
     sums: np.ndarray
 
 
 @dataclass(frozen=True)
-class Watcher:
+class Watcher(Hook):
     name: ClassVar[str] = "my watcher"
 
     def init(self, model):
@@ -85,23 +81,17 @@ class Watcher:
         own.rows += len(scored.labels)
         own.sums += scored.scores.sum(axis=0)
 
-    def next_row(self, t):
-        return 10**9
-
-    def tick(self, own, state, model):
-        pass
-
 
 def test_parts_from_outside_load_only_if_they_are_handed_over(path):
     X, y = make_stream("random", 300, 3)
     model = Learner(features=RandomFourier(8), loss=Bent(0.3), memory=Newest(), engine="reference", seed=0)
     stream = Stream(model, [Watcher()])
-    assert_goes_on(stream, X, y, 200, path, parts=[Bent, Newest, Watcher, Total])
+    assert_goes_on(stream, X, y, 200, path, parts=[Bent, Newest, Watcher])
     with pytest.raises(ModelFileError, match=r"needs 'Bent', which is not part of pairloom: pass its class, parts=\["):
         load(path)
-    with pytest.raises(ModelFileError, match=r"is a Total, which is not known here; if it is yours, pass its class"):
-        load(path, parts=[Bent, Newest, Watcher])
-    with pytest.raises(ValueError, match="parts= has a Strata, but there is another part with that name"):
+    with pytest.raises(ModelFileError, match=r"needs 'Watcher', which is not part of pairloom: pass its class"):
+        load(path, parts=[Bent, Newest])
+    with pytest.raises(ValueError, match="parts= has a Strata, but the name is in use"):
         load(path, parts=[type("Strata", (), {})])
     with pytest.raises(TypeError, match="parts= takes classes"):
         load(path, parts=["Bent"])
@@ -114,6 +104,23 @@ def test_an_estimator_from_outside(path):
 
     X, y = make_stream("random", 300, 3)
     assert_goes_on(Mine(), X, y, 200, path, parts=[Mine])
+
+
+def test_no_file_holds_an_estimator_as_a_parameter(path):
+    with pytest.raises(TypeError, match=r"FPOGD.features is OGD\(\), which is neither a part nor a plain value"):
+        save(FPOGD(features=OGD()), path)
+
+
+def test_classes_that_were_named_are_those_of_a_classifier(path):
+    save(PairwiseRanker(), path)
+    ranker, _ = read(path)
+    named = FPOGD().partial_fit(np.zeros((2, 3)), [0, 1], classes=[0, 1], sample_weight=[0, 0])
+    save(named, path)
+    header, arrays = read(path)
+    assert load(path)._declared.tolist() == [0, 1]
+    path.write_bytes(sign({**header, "model": ranker["model"]}, arrays))
+    with pytest.raises(ModelFileError, match="labels must be a Labels"):
+        load(path)
 
 
 def test_nothing_that_a_header_names_is_imported(path):

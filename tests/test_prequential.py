@@ -164,11 +164,11 @@ def test_the_picture_shows_what_models_tell(tmp_path):
     [
         ({"delay": -1}, "delay"),
         ({"delay": "soon"}, "delay"),
-        ({"every": 0}, "every must be a whole number"),
+        ({"every": 0}, "every must be an integer"),
         ({"classes": (1,)}, "classes must be two labels"),
         ({"delay": "times"}, "needs the times"),
         ({"model": object()}, "can be evaluated on a stream if it has partial_fit"),
-        ({"stream": (X, Y[:5])}, "X and y must have as many rows"),
+        ({"stream": (X, Y[:5])}, "X and y must have the same number of rows"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_remedy(changes, message):

@@ -1,7 +1,7 @@
 """Projectron++: projections, the growing inverse, the kernel perceptron inside it, and what happens at the cap."""
 
-import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,14 +10,17 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
-from pairloom import StabilityWarning, Stream
+from pairloom import Stream
 from pairloom.base.tree import nbytes
-from pairloom.features import Gaussian, Identity, Linear, exact_kernel
+from pairloom.features import Gaussian, Identity, Linear
+from pairloom.features.compiled_kernels import exact_kernel
 from pairloom.pairs import OppositeClass
+from pairloom.stream import StabilityWarning
 from pairloom.systems import ProjectronPP
 from pairloom.systems.projectronpp import Projecting
 from tests.conftest import STREAMS, make_stream
 from tests.covering import every_pair
+from tests.generic import assert_expansions_agree
 from tests.test_multiclass import three_classes
 
 ENGINES = pytest.mark.parametrize("engine", ["reference", "fused"])
@@ -86,15 +89,7 @@ def test_the_compiled_loop_is_the_specification(kind, theta, kernel):
     assert_agree(fast.partial_fit(X, y), truth)
 
 
-def assert_agree(fast, truth):
-    a, b = fast.learned.memory, truth.learned.memory
-    np.testing.assert_array_equal(a.supports, b.supports)
-    np.testing.assert_array_equal(a.used, b.used)
-    np.testing.assert_allclose(a.coef, b.coef, rtol=1e-10, atol=1e-11)
-    np.testing.assert_allclose(
-        fast.state.observed["recent"].scores, truth.state.observed["recent"].scores, rtol=1e-10, atol=1e-11
-    )
-    np.testing.assert_allclose(fast.learned.tally, truth.learned.tally, rtol=1e-10)
+assert_agree = partial(assert_expansions_agree, exact=("supports", "used"), atol=1e-11)
 
 
 def test_three_classes_weights_and_rules_on_data():
@@ -248,12 +243,6 @@ def estimator(**changes):
     return ProjectronPP(**{"gamma": "median", "scale": "standard", "max_supports": 40, **changes})
 
 
-def assert_same(a, b):
-    assert pickle.dumps(a.stream_.learned.memory) == pickle.dumps(b.stream_.learned.memory)
-    np.testing.assert_array_equal(a.stream_.state.observed["recent"].scores, b.stream_.state.observed["recent"].scores)
-    assert a.calibration_ == b.calibration_
-
-
 @pytest.mark.parametrize("scale", [None, "standard"])
 def test_csr_rows_are_learned_as_dense_ones(scale):
     X, y = make_stream("random", 400, 6)
@@ -309,7 +298,7 @@ def test_bytes_are_the_formula_and_flat():
     ("change", "message"),
     [
         ({"theta": -0.1}, r"theta must be a number at least 0; got -0\.1"),
-        ({"max_supports": 0}, "max_supports must be a whole number of at least 1; got 0"),
+        ({"max_supports": 0}, "max_supports must be an integer >= 1; got 0"),
         ({"kernel": "poly"}, "kernel must be one of"),
         ({"gamma": -1}, "gamma must be a positive number"),
         ({"scale": "log"}, "scale, if not None, must be one of"),

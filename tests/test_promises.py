@@ -1,5 +1,6 @@
 """Each promise to users, attacked."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -9,12 +10,12 @@ from hypothesis import strategies as st
 
 from pairloom.systems import FPOGD
 from tests.conftest import STREAMS, examples, make_stream
-from tests.promises import VARIANTS, assert_same, frozen
+from tests.generic import FPOGD_VARIANTS, assert_same
 
 
-@pytest.fixture(params=VARIANTS, ids=str)
+@pytest.fixture(params=FPOGD_VARIANTS, ids=str)
 def parameters(request):
-    return {"random_state": 0, "n_components": 64, **VARIANTS[request.param]}
+    return {"random_state": 0, "n_components": 64, **FPOGD_VARIANTS[request.param]}
 
 
 # 1. Any chunking gives the same model, bit for bit.
@@ -22,7 +23,7 @@ def parameters(request):
 
 @pytest.mark.parametrize(
     ("parameters", "kind"),
-    [(name, STREAMS[k % 4]) for k, name in enumerate(VARIANTS)],
+    [(name, STREAMS[k % 4]) for k, name in enumerate(FPOGD_VARIANTS)],
     indirect=["parameters"],
 )
 def test_1_chunks_and_single_rows_give_the_same_bits(parameters, kind):
@@ -92,15 +93,15 @@ def test_2_swapping_the_labels_turns_the_sign_and_nothing_else():
 def test_2_a_third_label_raises_and_names_classes():
     X, y = make_stream("random", 30, 4)
     model = FPOGD(random_state=0).fit(X, np.where(y > 0, "yes", "no"))
-    before = frozen(model)
+    before = pickle.dumps(model)
     for attempt in (
         lambda: model.partial_fit(X[:2], ["no", "maybe"]),
         lambda: model.learn_one(X[0], "maybe"),
     ):
         with pytest.raises(ValueError, match=r"'maybe' at row [01] is not one of .*'no', 'yes'"):
             attempt()
-        assert frozen(model) == before
-    with pytest.raises(ValueError, match=r"label 3 at row 2 is not one of \[1, 2\].*name all labels with classes="):
+        assert pickle.dumps(model) == before
+    with pytest.raises(ValueError, match=r"label 3 at row 2 is not one of \[1, 2\].*pass all labels as classes="):
         FPOGD().partial_fit(X[:3], [1, 2, 3])
     with pytest.raises(ValueError, match=r"7 at row 1 is not one of \[1, 2\]"):
         FPOGD().partial_fit(X[:3], [1, 7, 2], classes=[1, 2])
@@ -136,14 +137,14 @@ def test_3_predicting_changes_nothing(parameters):
     assert model.predict_proba_one(X[0]) == {}
     for t in range(1, 101, 9):
         model.partial_fit(X[t - 1 : t + 8], y[t - 1 : t + 8])
-        before = frozen(model)
+        before = pickle.dumps(model)
         for predict in (model.predict, model.predict_proba, model.decision_function):
             assert np.isfinite(predict(X)).all()
         model.score_one(X[0])
         model.predict_proba_one(X[0])
         assert np.isfinite([model.balanced_threshold_, model.nbytes_]).all()
         repr(model)
-        assert frozen(model) == before
+        assert pickle.dumps(model) == before
 
 
 def test_3_from_many_threads():
@@ -181,7 +182,7 @@ def bad_batches(X, y):
         "NaN": (X, np.where(np.arange(len(y)) == 2, np.nan, y)),
         "at row 5 is not one of": (X, np.where(np.arange(len(y)) == 5, 3, y)),
         "Unknown label type": (X, y + 0.25 * np.arange(len(y))),
-        "X must hold numbers, got the text [ab]": (np.where(X > 0, "a", "b"), y),
+        "X must contain numbers, got the text [ab]": (np.where(X > 0, "a", "b"), y),
     }
 
 
@@ -191,25 +192,25 @@ def test_4_a_bad_batch_leaves_no_trace(seen):
     model = FPOGD(n_components=32, gamma="median", random_state=0)
     if seen:
         model.partial_fit(X[:seen], y[:seen], classes=[-1.0, 1.0])
-    before = frozen(model)
+    before = pickle.dumps(model)
     for message, (rows, labels) in bad_batches(X[:20], y[:20]).items():
         if not seen and "expecting" in message:
             continue
         pattern = "not one of" if not seen and "not one of" in message else message.replace("?", "").rstrip(", ")
         with pytest.raises(ValueError, match=pattern):
             model.partial_fit(rows, labels)
-        assert frozen(model) == before
+        assert pickle.dumps(model) == before
 
 
 def test_4_a_bad_single_row_leaves_no_trace():
     X, y = make_stream("random", 200, 5)
     model = FPOGD(n_components=32, random_state=0).fit(X, y)
-    before = frozen(model)
+    before = pickle.dumps(model)
     for row, label, message in (
         ([1, 2, np.nan, 4, 5], 1.0, "NaN at row 0, column 2"),
         ([1, 2, 3, 4], 1.0, r"expected one row of 5 values, got shape \(4,\)"),
         ([[1, 2, 3, 4, 5]], 1.0, "expected one row of 5 values"),
-        ([1, 2, 3, 4, "x"], 1.0, "must hold numbers only"),
+        ([1, 2, 3, 4, "x"], 1.0, "must contain numbers only"),
         ([1, 2, 3, 4, 1e30], 1.0, "1e.30 at row 0, column 4, too large for float32"),
         ({"a": 1}, 1.0, "without column names"),
         ([1, 2, 3, 4, 5], 2.0, "2.0 at row 0 is not one of"),
@@ -222,26 +223,26 @@ def test_4_a_bad_single_row_leaves_no_trace():
         if message not in (".", "NaN", "y must be one label") and "not one of" not in message:
             with pytest.raises(ValueError, match=message):
                 model.score_one(row)
-        assert frozen(model) == before
+        assert pickle.dumps(model) == before
 
 
 def test_4_fit_with_bad_input_keeps_the_fitted_model():
     X, y = make_stream("random", 200, 5)
     model = FPOGD(n_components=32, random_state=0).fit(X, y)
-    before = frozen(model)
+    before = pickle.dumps(model)
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.full((5, 3), np.nan), [0, 1, 0, 1, 0])
-    assert frozen(model) == before
+    assert pickle.dumps(model) == before
 
 
 def test_2_text_and_numbers_do_not_mix():
     X, _ = make_stream("random", 40, 4)
     model = FPOGD(random_state=0).partial_fit(X[:20], [0] * 20)
-    before = frozen(model)
+    before = pickle.dumps(model)
     for attempt in (lambda: model.partial_fit(X[20:], ["1"] * 20), lambda: model.learn_one(X[0], "1")):
         with pytest.raises(ValueError, match="text and numbers"):
             attempt()
-        assert frozen(model) == before
+        assert pickle.dumps(model) == before
 
 
 @pytest.mark.parametrize("change", [{"gamma": [1.0, 2.0]}, {"random_state": -1}, {"eps": None}, {"n_components": "12"}])
@@ -267,7 +268,7 @@ def test_4_a_huge_value_is_refused_without_a_word_from_numpy(value):
 
 
 def test_4_odd_rows_and_labels():
-    with pytest.raises(ValueError, match="named by text"):
+    with pytest.raises(ValueError, match=r"column names .*must be strings"):
         FPOGD().learn_one({("a", 1): 1.0, ("b", 2): 2.0}, 0)
     for label in ([1], (1,), np.array([1])):
         with pytest.raises(ValueError, match="y must be one label"):

@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairloom import L2, Constant, Gaussian, Identity, Latest, Learner, RandomFourier, Sqrt, Strata, Stream
-from pairloom.engines.reference import gradient, paired
+from pairloom import Learner, Stream
+from pairloom.engines.reference import find_partners, gradient
+from pairloom.features import Gaussian, Identity, RandomFourier
 from pairloom.losses import LOSSES
-from pairloom.memory import Example
+from pairloom.memory import Example, Latest, Strata
 from pairloom.pairs import NO_QUERY
+from pairloom.steps import L2, Constant, Sqrt
 from tests.conftest import make_stream
 
 ENGINES = ["reference", "fused"]
@@ -103,7 +105,7 @@ def test_3_counts_add_up_and_weights_sum_to_their_total(engine, by, normalizatio
                 assert slots.mass[:5].sum() == n[-1.0]
                 assert slots.mass[5:].sum() == n[1.0]
                 example = Example(X[t], X[t], float(y[t] > 0), 1.0, NO_QUERY, np.empty(0))
-                partners, p = paired(stream.model.memory, stream.model.pairs, slots, example, 1.0)
+                partners, p = find_partners(stream.model.memory, stream.model.pairs, slots, example, 1.0)
                 assert slots.mass[partners].sum() == n[-y[t]]
                 if n[-y[t]]:
                     assert p.sum() == pytest.approx(1 if normalization == "class" else n[-y[t]] / t, rel=1e-15)
@@ -160,7 +162,7 @@ def test_4_reservoir_is_uniform_and_its_gradient_unbiased_with_the_exact_varianc
     exact = np.mean([pair_gradient(x) for m in members for x in m], axis=0)
     slots = stream.learned.memory.slots
     example = Example(z, z, 1.0, 1.0, NO_QUERY, np.empty(0))
-    partners, weights = paired(stream.model.memory, stream.model.pairs, slots, example, 1.0)
+    partners, weights = find_partners(stream.model.memory, stream.model.pairs, slots, example, 1.0)
     estimates = []
     for drawn in points:
         slots.points[:3] = drawn

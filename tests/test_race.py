@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import AUCClassifier, Forest, Identity, Landmarks, RandomFourier, Stream, save
-from pairloom.base.clock import REFITS
+from pairloom import AUCClassifier, Stream, save
+from pairloom.base.clock import REFIT_ROWS
 from pairloom.base.tree import copy
+from pairloom.features import Forest, Identity, Landmarks, RandomFourier
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Descent, OneMap, Race
 from pairloom.stream import ArrivalScores
@@ -76,12 +77,12 @@ def test_rows_one_by_one_are_rows_in_one_call(rows):
 # The specification is slow: early stages only.
 @pytest.mark.parametrize(
     ("kind", "stage"),
-    [(kind, stage) for kind in ("dense", "csr", "three classes", "exact=None", "reference") for stage in REFITS
+    [(kind, stage) for kind in ("dense", "csr", "three classes", "exact=None", "reference") for stage in REFIT_ROWS
      if kind != "reference" or stage <= 128],
 )  # fmt: skip
 def test_what_took_over_is_the_model_that_began_with_those_rows(kind, stage, rows):
     X, y, weight = rows
-    model, end = race(), REFITS[stage] + 21
+    model, end = race(), REFIT_ROWS[stage] + 21
     if kind == "csr":
         X = csr_array(np.where(np.abs(X) < 0.5, 0.0, X))
     elif kind == "three classes":
@@ -92,7 +93,7 @@ def test_what_took_over_is_the_model_that_began_with_those_rows(kind, stage, row
         model = race(engine="reference")
     stream = Stream(model).partial_fit(X[:end], y[:end], weight[:end])
     assert not stream.learned.coming
-    found = [one for one in stream.model.running(stream.learned) if one.stage]
+    found = [one for one in stream.model.entrants(stream.learned) if one.stage]
     assert found
     for one in found:
         assert one.stage == stage or (stage == 1024 and one.stage == 512 and not one.large)
@@ -194,7 +195,7 @@ def test_races_on_one_map(name, rows):
     for start, end in pairwise((0, 7, 8, 33, 130, 192, 600, 1050, n)):
         parts = pickle.loads(pickle.dumps(parts.partial_fit(*(part[start:end] for part in (X, y, weight)))))
     assert_same(whole.state, parts.state)
-    assert {one.candidate.features for one in whole.model.running(whole.learned)} == {features}
+    assert {one.candidate.features for one in whole.model.entrants(whole.learned)} == {features}
     refits = [features.needs_data or isinstance(one.candidate.head, Descent) for one in whole.learned.entrants]
     assert [one.stage for one in whole.learned.entrants] == [512 if one else 0 for one in refits]
     assert (whole.learned.kept is None) == (not any(refits))

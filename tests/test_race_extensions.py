@@ -5,15 +5,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from pairloom import AUCClassifier, Constant, Identity
+from pairloom import AUCClassifier
 from pairloom.base.tree import copy, node
 from pairloom.base.typing import Array
-from pairloom.features import FeatureMap
-from pairloom.features.linear_sum import Member, combined
+from pairloom.features import FeatureMap, Identity, RacingMap
+from pairloom.features.capabilities import FrozenSum, summed_weights
 from pairloom.features.scaling import Scaler, fit_scaler
-from pairloom.models.many import Many
+from pairloom.models.base import Many
 from pairloom.models.rule import RuleLearner
 from pairloom.race import Candidate, Head, Portfolio
+from pairloom.steps import Constant
 from pairloom.systems.spam import ClassMeans
 from tests.conftest import make_stream
 from tests.generic import SMALL
@@ -28,7 +29,7 @@ class PowersState:
 
 
 @dataclass(frozen=True)
-class Powers(FeatureMap):
+class Powers(RacingMap):
     """The powers 1, ..., p of each scaled column."""
 
     p: int = 2
@@ -48,7 +49,7 @@ class Powers(FeatureMap):
 
 
 @node
-class FrozenPowers(Member):
+class FrozenPowers(FrozenSum):
     """What is left of :class:`Summed` if it only predicts."""
 
     scaler: Scaler
@@ -74,7 +75,7 @@ class Summed(Powers):
     """A map with a loop of its own for the sum of several models."""
 
     def linear_sum(self, state, w, slopes):
-        return PowersSum(state.scaler, combined(w, slopes))
+        return PowersSum(state.scaler, summed_weights(w, slopes))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Who has something to say in a race: the right candidates lead, larger spaces come where they pay, the rest leave."""
+"""The mixture of a race: the right candidates lead, larger spaces come where they pay, the rest is dropped."""
 
 import logging
 from dataclasses import replace
@@ -10,8 +10,9 @@ from sklearn.metrics import roc_auc_score
 from pairloom import Stream
 from pairloom.pairs import OppositeClass
 from pairloom.race import Budget, Race
-from pairloom.race.mixing import heard
-from pairloom.race.race import LEAVES, SETTLED, Mixture
+from pairloom.race.mixing import drop_negligible
+from pairloom.race.race import DROP_FROM_ROW, MIN_ENTRANT_SHARE
+from pairloom.race.state import Mixture
 from tests.conftest import make_stream
 from tests.generic import SMALL
 
@@ -106,7 +107,7 @@ def test_three_classes_are_mixed_by_one_set_of_weights():
     assert stream.learned.mixture.weights.shape == (len(stream.learned.entrants),)
 
 
-def test_weights_of_rows_are_heard():
+def test_weights_of_rows_matter():
     """Two rules, one in heavy rows, the other in light ones: the mixture follows the heavy rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))
@@ -127,7 +128,7 @@ def test_a_larger_space_comes_where_kernels_pay_and_not_where_they_do_not(make, 
     portfolio = KERNELS if make is waves else replace(KERNELS, kernels=(("wide", 64.0),))
     with caplog.at_level(logging.INFO, "pairloom.race"):
         stream = Stream(race(portfolio=portfolio)).partial_fit(X, y)
-    kernels = [one for one in stream.model.running(stream.learned) if one.candidate.family == "kernel"]
+    kernels = [one for one in stream.model.entrants(stream.learned) if one.candidate.family == "kernel"]
     if make is waves:
         assert [(one.large, one.stage) for one in kernels] == [(128, 1024)]
         assert kernels[0].candidate.features.n_landmarks == 128
@@ -150,12 +151,12 @@ def test_a_budget_halves_the_larger_space_or_leaves_it_out():
         stream = Stream(race(portfolio=portfolio, budget=Budget(microseconds=limit))).partial_fit(X, y)
         found = {one.name: one.large for one in stream.learned.entrants}
         assert found["kernel, width 4, minmax"] == expected
-        running = stream.model.running(stream.learned)
+        running = stream.model.entrants(stream.learned)
         assert sum(one.candidate.microseconds(1) for one in running) <= limit
 
 
-def test_what_has_grown_alone_speaks_when_all_that_spoke_has_left():
-    """All of the say is with a kernel that leaves, as its family goes on as another: that one takes its place."""
+def test_an_enlarged_candidate_predicts_when_the_rest_of_the_mixture_was_dropped():
+    """All weight is on a kernel that is dropped, as its family is enlarged: the enlarged one takes its place."""
     X, y = waves(4200)
     stream = Stream(race(portfolio=KERNELS)).partial_fit(X[:2040], y[:2040])
     (grown,) = [one for one in stream.learned.coming if one.large]
@@ -167,7 +168,7 @@ def test_what_has_grown_alone_speaks_when_all_that_spoke_has_left():
     def only_the_twin(self, state):
         mix(self, state)
         weights = np.array([float(name == twin) for name in at])
-        state.mixture = Mixture(heard(weights, weights), state.mixture.slopes, state.mixture.shifts)
+        state.mixture = Mixture(drop_negligible(weights, weights), state.mixture.slopes, state.mixture.shifts)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Race, "_mix", only_the_twin)
@@ -181,14 +182,14 @@ def test_what_has_grown_alone_speaks_when_all_that_spoke_has_left():
 
 
 def test_who_has_next_to_nothing_to_say_leaves_and_all_that_is_kept_follows():
-    X, y = xor(SETTLED + 1500)
-    stream = Stream(race(portfolio=KERNELS)).partial_fit(X[: SETTLED - 1], y[: SETTLED - 1])
+    X, y = xor(DROP_FROM_ROW + 1500)
+    stream = Stream(race(portfolio=KERNELS)).partial_fit(X[: DROP_FROM_ROW - 1], y[: DROP_FROM_ROW - 1])
     before = [one.name for one in stream.learned.entrants]
-    stream.partial_fit(X[SETTLED - 1 : SETTLED], y[SETTLED - 1 : SETTLED])
+    stream.partial_fit(X[DROP_FROM_ROW - 1 : DROP_FROM_ROW], y[DROP_FROM_ROW - 1 : DROP_FROM_ROW])
     state = stream.learned
-    last = [one for one in state.standings if one.row == SETTLED]
+    last = [one for one in state.standings if one.row == DROP_FROM_ROW]
     assert [one.name for one in last] == before
-    staying = [one.name for one in last if one.share >= LEAVES]
+    staying = [one.name for one in last if one.share >= MIN_ENTRANT_SHARE]
     assert "linear" not in staying
     assert [one.name for one in state.entrants] == staying
     n_models = sum(len(one) for one in state.entrants)
@@ -197,14 +198,14 @@ def test_who_has_next_to_nothing_to_say_leaves_and_all_that_is_kept_follows():
     assert all(window.scores.shape[1] == n_models for window in [*state.evidence.open, *state.evidence.raw])
     assert state.evidence.areas.shape == (16, n_models)
     np.testing.assert_array_equal(state.evidence.areas[-1], state.evidence.raw[-1].auc(np.array([1])))
-    stream.partial_fit(X[SETTLED:], y[SETTLED:])
+    stream.partial_fit(X[DROP_FROM_ROW:], y[DROP_FROM_ROW:])
     assert roc_auc_score(y[-1000:], stream.score(X[-1000:])) > 0.9
 
 
 def test_nobody_leaves_before_row_16384_since_a_rule_may_change():
-    stream = Stream(race()).partial_fit(*xor(SETTLED - 1024))
+    stream = Stream(race()).partial_fit(*xor(DROP_FROM_ROW - 1024))
     last = [one for one in stream.learned.standings if one.row == 14_336]
-    assert min(one.share for one in last if one.name == "linear") < LEAVES
+    assert min(one.share for one in last if one.name == "linear") < MIN_ENTRANT_SHARE
     assert [one.name for one in stream.learned.entrants] == [one.name for one in last]
 
 

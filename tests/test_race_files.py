@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import AUCClassifier, Forest, ModelFileError, Stream, load, save
+from pairloom import AUCClassifier, Stream, load, save
 from pairloom.base.tree import same
+from pairloom.features import Forest
+from pairloom.persist import ModelFileError
 from pairloom.race import Budget, OneMap, Race
 from tests.conftest import make_stream
 from tests.generic import SMALL
@@ -245,7 +247,7 @@ def test_first_rows_must_be_there_while_something_comes(valid, tmp_path):
         for name in [name for name in table if name == f"{RACE}.kept" or name.startswith(f"{RACE}.kept.")]:
             del table[name]
     values[f"{RACE}.kept"] = None
-    assert "must have taken over" in refused(header, arrays, tmp_path / "hostile")
+    assert "must have replaced the old entrants" in refused(header, arrays, tmp_path / "hostile")
 
 
 def test_first_rows_must_not_be_there_after_row_2048(valid, tmp_path):
@@ -258,10 +260,10 @@ def test_first_rows_must_not_be_there_after_row_2048(valid, tmp_path):
     rows = {"X": X.astype(np.float32), "y": (y > 0).astype(float), "weight": np.ones(2200)}
     rows["query"] = np.zeros(2200, np.int64)
     arrays |= {f"{RACE}.kept.batches.0.{name}": array for name, array in rows.items()}
-    assert "must be the first 2200 rows" in refused(header, arrays, tmp_path / "hostile")
+    assert "must be the first 2200 rows, up to row 2048" in refused(header, arrays, tmp_path / "hostile")
 
 
 def test_an_unknown_candidate_in_the_portfolio_is_no_entrant(valid, tmp_path):
     header, arrays = copy.deepcopy(valid(170)[0]), dict(valid(170)[1])
     header["model"]["portfolio"]["kernels"] = {"tuple": [{"tuple": ["wide", 1.0]}]}
-    assert "is no entrant" in refused(header, arrays, tmp_path / "hostile")
+    assert "is not a candidate of this race" in refused(header, arrays, tmp_path / "hostile")

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairloom.cli import lines
-from pairloom.cli.lines import lines_of
-from pairloom.cli.serve import Server
-from pairloom.data.readers import Gate
+from pairloom.cli import serve
+from pairloom.cli.serve import Server, read_lines
+from pairloom.data.readers.opening import Gate
 from pairloom.systems import FPOGD
 
 GOOD = {"id": 7, "amount": 2.5, "channel": "web", "when": "2024-01-05T10:00", "label": 1}
@@ -47,28 +46,28 @@ def changed(**more):
 
 
 BAD = {
-    "infinity": (changed(channel=float("inf")), "column 'channel' is one of categories, but holds inf"),
-    "no date": (changed(when="0001-01-01T00:00:00+14:00"), "column 'when' holds a date outside the years 1 to 9999"),
+    "infinity": (changed(channel=float("inf")), "column 'channel' must contain categories, but contains inf"),
+    "no date": (changed(when="0001-01-01T00:00:00+14:00"), "column 'when' contains a date outside the years 1 to 9999"),
     "large label": (changed(label=1e300), "the label is '1000"),
-    "label of text": (changed(label="1_0"), "the label is '1_0', but labels before it were whole numbers"),
-    "label 01": (changed(label="01"), "the label is '01', but labels before it were whole numbers"),
-    "label true": (changed(label=True), "the label is 'True', but labels before it were whole numbers"),
-    "label list": (changed(label=[1]), "the label is a list: a label is a number, text, true or false"),
+    "label of text": (changed(label="1_0"), "the label is '1_0', but the labels before it are integers"),
+    "label 01": (changed(label="01"), "the label is '01', but the labels before it are integers"),
+    "label true": (changed(label=True), "the label is 'True', but the labels before it are integers"),
+    "label list": (changed(label=[1]), "the label is a list; expected a number, text or boolean"),
     "other label": (changed(label=2), "label 2 is not one of [0, 1], the classes of this model"),
     "empty label": (changed(label=""), "the label is missing"),
     "id NaN": (changed(id=float("nan")), "the id 'id' must be a number or text"),
     "id infinity": (changed(id=float("-inf")), "the id 'id' must be a number or text"),
     "id list": (changed(id=[1]), "the id 'id' must be a number or text"),
-    "text": (changed(amount="much"), "column 'amount' is one of numbers, but holds 'much'"),
-    "large": (changed(amount=1e17), "column 'amount' holds 1e+17, too large for float32, which takes up to 1e+15"),
-    "nested": (changed(channel={"a": 1}), "column 'channel' is one of categories, but holds a dict"),
-    "digits": (b'{"amount": ' + b"1" * 5000 + b"}", "a number has more digits than can be read"),
+    "text": (changed(amount="much"), "column 'amount' must contain numbers, but contains 'much'"),
+    "large": (changed(amount=1e17), "column 'amount' contains 1e+17, too large for float32, which allows up to 1e+15"),
+    "nested": (changed(channel={"a": 1}), "column 'channel' must contain categories, but contains a dict"),
+    "digits": (b'{"amount": ' + b"1" * 5000 + b"}", "a number has too many digits"),
     "not UTF-8": (b'{"id": "\xff"}', "the text is not UTF-8"),
     "deep": (b'{"amount": ' + b"[" * 100_000, "the JSON is nested too deeply"),
     "deep list": (b"[" * 900 + b"]" * 900, "expected an object, {...}, got a list"),
-    "twice": (b'{"id": 1, "id": 2, "amount": 1.0}', "the key 'id' is there twice"),
+    "twice": (b'{"id": 1, "id": 2, "amount": 1.0}', "duplicate key 'id'"),
     "no object": (b"3", "expected an object, {...}, got 3"),
-    "no row": (b'{"id": 7, "other": 1}', "neither a row, ['amount', 'channel', 'when'] ..., nor a label, 'label'"),
+    "no row": (b'{"id": 7, "other": 1}', "expected a row (amount, channel, when, ...) or a label (label)"),
     "too long": (None, "the line is longer than 8 MB"),
 }
 
@@ -109,7 +108,7 @@ def test_replies_name_the_id_as_the_lines_do():
     server = Server(fitted(), "payment_id", "label", 100)
     assert strict(server.answer(changed(payment_id="a", id=3), 1))["payment_id"] == "a"
     assert strict(server.answer(b'{"payment_id": 3, "label": 7}', 1))["payment_id"] == 3
-    with pytest.raises(ValueError, match="--id score: replies have keys score, "):
+    with pytest.raises(ValueError, match="--id score: choose another key; replies use score, "):
         Server(fitted(), "score", "label", 100)
 
 
@@ -133,17 +132,17 @@ class Few(Gate):
 
 @pytest.mark.parametrize("n", [1, 3, 1000])
 def test_lines_are_cut_anywhere_and_long_ones_are_left_out(n, monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST", 8)
+    monkeypatch.setattr(serve, "MAX_LINE_BYTES", 8)
     data = b"one\n\n \r\n" + b"x" * 30 + b"\nafter\r\n12345678\n123456789\nlast"
-    found = list(lines_of(io.BytesIO(data), Few(n)))
+    found = list(read_lines(io.BytesIO(data), Few(n)))
     assert found == [(1, b"one"), (4, None), (5, b"after\r"), (6, b"12345678"), (7, None), (8, b"last")]
-    assert list(lines_of(io.BytesIO(b"x" * 30), Few(n))) == [(1, None)]
+    assert list(read_lines(io.BytesIO(b"x" * 30), Few(n))) == [(1, None)]
 
 
 def test_a_closed_gate_leaves_out_what_is_not_whole():
     gate = Few(8)
     found = []
-    for number, line in lines_of(io.BytesIO(b"one\ntwo\nthr"), gate):
+    for number, line in read_lines(io.BytesIO(b"one\ntwo\nthr"), gate):
         found.append((number, line))
         gate.closed = number == 2
     assert found == [(1, b"one"), (2, b"two")]

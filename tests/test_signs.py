@@ -62,7 +62,7 @@ def test_three_classes_need_a_positive_one():
     X, _ = stream()
     y = np.digitize(X[:, 0], [-0.3, 0.3])
     model = FPOGD(kernel="linear", eta=0.02, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="score_one and score_many speak for pos_label: set it"):
+    with pytest.raises(ValueError, match="score_one and score_many need a positive class: set pos_label"):
         model.score_many(X)
     with pytest.raises(AttributeError, match=r"the classes are \[0, 1, 2\]: set pos_label"):
         assert model.pos_label_ is None

@@ -6,8 +6,8 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 from sklearn.metrics import roc_auc_score
 
-from pairloom import Gaussian, RandomFourier
 from pairloom.engines.state import CUT
+from pairloom.features import Gaussian, RandomFourier
 from pairloom.models.rule import Row
 from pairloom.steps import ElasticNet
 from pairloom.systems import SPAM, ExactAUC

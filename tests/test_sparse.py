@@ -4,7 +4,6 @@ import pickle
 import tracemalloc
 import warnings
 from dataclasses import replace
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -12,27 +11,19 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 
-from pairloom import (
-    L2,
-    Ball,
-    Constant,
-    ElasticNet,
-    Gaussian,
-    Identity,
-    Learner,
-    RandomFourier,
-    StabilityWarning,
-    Stream,
-)
+from pairloom import Learner, Stream
 from pairloom.base.tree import flatten, nbytes
 from pairloom.data import load_dataset
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, LazyModel
+from pairloom.features import Gaussian, Identity, RandomFourier
 from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory
 from pairloom.memory.strata import StrataState
+from pairloom.steps import L2, Ball, Constant, ElasticNet
+from pairloom.stream import StabilityWarning
 from pairloom.systems import FPOGD
 from tests import test_agreement as dense
 from tests.conftest import make_stream
-from tests.covering import covering_array, every_pair, random_config
+from tests.covering import Configurations, every_pair, in_four_parts, soak_in_both_dtypes
 
 pytestmark = pytest.mark.usefixtures("check_every_plan")
 
@@ -90,12 +81,12 @@ def learn(stream, X, y, weight=None, groups=None, cuts=()):
     return stream
 
 
-def assert_agree(learner, rows, dtype, observers=()):
+def assert_agree(learner, rows, dtype, hooks=()):
     """CSR rows with the compiled loops, against dense rows with the specification."""
     X, *rest = rows
     learner = dense.comparable(learner, dtype)
-    ours = learn(Stream(replace(learner, dtype=dtype, engine="fused"), observers), sp.csr_array(X), *rest)
-    truth = learn(Stream(replace(learner, dtype=dtype, engine="reference"), observers), X, *rest)
+    ours = learn(Stream(replace(learner, dtype=dtype, engine="fused"), hooks), sp.csr_array(X), *rest)
+    truth = learn(Stream(replace(learner, dtype=dtype, engine="reference"), hooks), X, *rest)
     compare(ours, truth, 1e-10 if dtype == "float64" else 1e-4, learner.average)
     assert dense.close(ours.score(sp.csr_array(X)), truth.score(X), 1e-10 if dtype == "float64" else 1e-4)
 
@@ -119,30 +110,24 @@ def compare(our_stream, true_stream, tol, average):
         assert dense.close(ours.memory.scatter, truth.memory.scatter, 10 * tol)
 
 
-@cache
-def covering():
-    return list(covering_array(OPTIONS, dense.valid, seed=1))
+CONFIGURATIONS = Configurations(OPTIONS, dense.valid, seed=1)
 
 
-@pytest.mark.parametrize("part", range(4))
+@in_four_parts
 def test_agrees_on_every_pair_of_options(part):
-    for config in covering()[part::4]:
+    for config in CONFIGURATIONS.covering[part::4]:
         assert_agree(make_learner(config), rows_for(config), "float64", dense.fading(config))
 
 
 def test_agrees_in_float32():
     """On a sixth of the array: the same loops, compiled for another type. In float64 differences show more clearly."""
-    for config in covering()[::6]:
+    for config in CONFIGURATIONS.covering[::6]:
         assert_agree(make_learner(config), rows_for(config), "float32", dense.fading(config))
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("seed", range(10))
+@soak_in_both_dtypes
 def test_agrees_on_thousands_of_random_options(seed, dtype):
-    rng = np.random.default_rng(2000 + seed)
-    for _ in range(150):
-        config = random_config(OPTIONS, rng, dense.valid)
+    for config in CONFIGURATIONS.draws(150, seed=2000 + seed):
         assert_agree(make_learner(config), rows_for(config, 500), dtype)
 
 
@@ -175,7 +160,7 @@ CUTS = {"rows": range(1, 300), "pieces": [1, 2, 10, 11, 64, 65, 200, 257], "one 
 
 @pytest.mark.parametrize(("seed", "dtype"), list(enumerate(["float64", "float32"] * 2)))
 def test_calls_leave_no_trace_in_the_bits(seed, dtype):
-    config = random_config(OPTIONS, np.random.default_rng(100 + seed), dense.valid)
+    config = CONFIGURATIONS.draw(np.random.default_rng(100 + seed))
     X, *rest = rows_for(config, 300)
     whole = learn(Stream(make_learner(config, dtype=dtype)), sp.csr_array(X), *rest)
     for cuts in CUTS.values():

@@ -8,9 +8,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 from pairloom.data import load_dataset
-from pairloom.metrics.pair_sums import EveryPair, PairSums
-from pairloom.systems import SparseKernelAUC, greedy_basis
-from pairloom.systems.greedy_basis import Basis, candidate_gains, grow, objective, optimise, solve
+from pairloom.systems import SparseKernelAUC, sparse_kernel_auc
+from pairloom.systems.pair_sums import EveryPair, PairSums
+from pairloom.systems.sparse_kernel_auc import Basis, candidate_gains, grow, objective, optimise, solve
 from tests.conftest import make_stream
 
 ALPHA = 1e-2
@@ -97,7 +97,7 @@ def test_a_poor_pool_ends_it_only_once_all_coefficients_are_optimal(monkeypatch)
         steps, gains = candidate_gains(sums, alpha, basis, pool, values)
         return steps, 0 * gains if len(pools) == 4 else gains
 
-    monkeypatch.setattr(greedy_basis, "candidate_gains", gains)
+    monkeypatch.setattr(sparse_kernel_auc, "candidate_gains", gains)
     assert len(grow(lambda c: K[c], sums, ALPHA, 6, 20, 1e-9, np.random.default_rng(0)).rows) == 6
     assert pools == [0, 1, 2, 3, 3, 4, 5]
 
@@ -108,7 +108,7 @@ def test_newton_steps_lower_the_objective_every_time(monkeypatch):
     start = Basis(rows, np.random.default_rng(0).normal(size=len(rows)) * 5, np.empty(0))
     basis = Basis(rows, start.beta, start.beta @ K[rows])
     values = [objective(sums, ALPHA, basis)]
-    monkeypatch.setattr(greedy_basis, "NEWTON_STEPS", 1)
+    monkeypatch.setattr(sparse_kernel_auc, "MAX_NEWTON_STEPS", 1)
     for _ in range(12):
         basis = optimise(sums, ALPHA, basis, K[rows])
         values.append(objective(sums, ALPHA, basis))
@@ -124,7 +124,7 @@ def test_a_newton_step_that_wakes_other_pairs_is_shortened(monkeypatch):
     sums = PairSums(np.array([True, False, False]), np.ones(3))
     K = np.array([[0.0, -1.0, 10.0]])
     basis = Basis(np.array([0]), np.array([-0.2]), -0.2 * K[0])
-    monkeypatch.setattr(greedy_basis, "NEWTON_STEPS", 1)
+    monkeypatch.setattr(sparse_kernel_auc, "MAX_NEWTON_STEPS", 1)
     after = optimise(sums, ALPHA, basis, K)
     assert objective(sums, ALPHA, after) < objective(sums, ALPHA, basis)
     assert -0.2 < after.beta[0] < 0.2

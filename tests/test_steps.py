@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from pairloom.engines.fused import apply_step
-from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, Polynomial, Sqrt, averaging_rate
+from pairloom.engines.fused_steps import apply_step
+from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, Polynomial, Sqrt
+from pairloom.steps.schedules import averaging_rate
 
 T = np.arange(1, 50)
 
@@ -60,7 +61,7 @@ def test_ball_keeps_the_norm():
 
 def test_horizon_is_constant_and_needs_the_length():
     np.testing.assert_array_equal(Horizon(0.5, horizon=100).at(T), 0.05)
-    with pytest.raises(ValueError, match="the expected length of the stream, must be a whole number"):
+    with pytest.raises(ValueError, match="the expected length of the stream, must be an integer"):
         Horizon(0.5)
 
 

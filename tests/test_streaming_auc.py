@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from pairloom.base.tree import copy, flatten, nbytes, same, unflatten
 from pairloom.metrics import StreamingAUC
-from pairloom.metrics.digest import FINE, REST, Digest, join_levels, keys_of, masses
+from pairloom.metrics.digest import NODES_PER_ROW, REST, Digest, join_levels, keys_of, masses
 from tests.conftest import examples
 
 TINY = 168 * 4
@@ -188,7 +188,7 @@ def test_nodes_of_a_digest_hold_their_rows(weighted):
     end = start | REST[level]
     assert (start & REST[level] == 0).all()
     assert weight.sum() == pytest.approx(w.sum(), rel=1e-12)
-    assert len(digest.start) <= FINE * 32
+    assert len(digest.start) <= NODES_PER_ROW * 32
     for key in np.concatenate([keys[:300], start, end]):
         true = w[keys <= key].sum()
         assert weight[end <= key].sum() - 1e-9 <= true <= weight[start <= key].sum() + 1e-9
@@ -221,8 +221,8 @@ def test_bytes_are_at_most_what_was_asked_for_at_every_row():
 
 def test_only_like_metrics_merge():
     for mine, its, said in (
-        (StreamingAUC(TINY), StreamingAUC(), "one max_bytes can be merged: here it is 672, there 1000000"),
-        (StreamingAUC(pos_label="a"), StreamingAUC(), "one pos_label"),
+        (StreamingAUC(TINY), StreamingAUC(), "the same max_bytes can be merged; got 672 and 1000000"),
+        (StreamingAUC(pos_label="a"), StreamingAUC(), "the same pos_label"),
     ):
         with pytest.raises(ValueError, match=said):
             mine.merge(its)

@@ -7,7 +7,8 @@ from hypothesis import settings
 
 from pairloom.base.randomness import fresh_seed
 
-FILES = sorted(Path(__file__).parent.glob("*.py"))
+FOLDERS = (Path(__file__).parent, Path(__file__).parent.parent / "reproduction" / "tests")
+FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
 OWN = (Path(__file__), Path(__file__).parent / "conftest.py")
 
 RANDOM = re.compile(

@@ -100,9 +100,9 @@ def test_distinct_rows_are_counted_and_skewed(distinct):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: imbalanced(0), "n must be a whole number"),
+        (lambda: imbalanced(0), "n must be an integer"),
         (lambda: imbalanced(1), "n must be at least 2"),
-        (lambda: imbalanced(10, 0), "n_features must be a whole number"),
+        (lambda: imbalanced(10, 0), "n_features must be an integer"),
         (lambda: imbalanced(10, positive=2), "positive must be a number at least 0 and at most 1"),
         (lambda: drift(10, kind="slow"), "kind must be one of 'sudden', 'gradual'"),
         (lambda: drift(10, positive=0), "positive must be a number above 0 and below 1"),

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from pairloom import systems
+from pairloom.cli import systems as table
 from pairloom.cli.commands import app
-from pairloom.experiments import systems as table
-from pairloom.experiments.systems import COLUMNS, MEASURED, lines, measure
+from pairloom.cli.systems import COLUMNS, MEASURED, all_systems, measure
 
 PAGE = Path(__file__).parent.parent / "docs" / "systems.md"
 
@@ -21,7 +21,7 @@ def cells(table):
 
 
 def test_every_published_form_has_a_line():
-    names = [line.name for line in lines()]
+    names = [line.name for line in all_systems()]
     assert len(names) == len(set(names))
     for name in systems.__all__:
         for suffix in getattr(systems, name).variants:
@@ -32,7 +32,7 @@ def test_the_table_on_the_page_is_what_the_classes_say():
     table = re.search(r"^\| system \|.*?\n\n", PAGE.read_text(), re.MULTILINE | re.DOTALL)[0]
     head, *rows = cells(table)
     assert head == [*COLUMNS, *MEASURED]
-    assert [tuple(row[: len(COLUMNS)]) for row in rows] == [line.words for line in lines()]
+    assert [tuple(row[: len(COLUMNS)]) for row in rows] == [line.cells for line in all_systems()]
     assert all(float(row[-2].replace(",", "")) > 0 for row in rows)
     assert all(int(row[-1].replace(",", "")) > 98_304 for row in rows)
 
@@ -54,13 +54,13 @@ def test_measured_numbers_are_those_of_the_model():
     assert nbytes == model.nbytes_
 
 
-@pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+@pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 def test_the_command_prints_the_table_as_markdown(monkeypatch):
     """In this process, where all systems are compiled, with a clock that stops after the first batch that it counts."""
-    monkeypatch.setattr(table, "SECONDS", 0.0)
+    monkeypatch.setattr(table, "MAX_SECONDS", 0.0)
     done = CliRunner().invoke(app, ["systems", "--markdown"])
     assert done.exit_code == 0, done.output
     head, *rows = cells(done.stdout)
     assert head == [*COLUMNS, *MEASURED]
-    assert [row[0] for row in rows] == [line.name for line in lines()]
+    assert [row[0] for row in rows] == [line.name for line in all_systems()]
     assert all(float(row[-2].replace(",", "")) > 0 for row in rows)

@@ -6,22 +6,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from pairloom import (
-    Constant,
-    Gaussian,
-    Hinge,
-    Identity,
-    Learner,
-    Logistic,
-    RandomFourier,
-    Reservoir,
-    Square,
-    SquaredHinge,
-    Strata,
-    WholeHistory,
-)
+from pairloom import Learner
 from pairloom.data import DATASETS
 from pairloom.evaluation import gradient_variance, regret
+from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.features.base import dense_features
+from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
+from pairloom.memory import Reservoir, Strata, WholeHistory
+from pairloom.steps import Constant
 from pairloom.systems import FPOGD
 from pairloom.theory import (
     Partition,
@@ -295,7 +287,7 @@ def test_the_loss_of_an_approximate_kernel_is_bounded_with_slope_and_not_without
         return k[::2, ::2] + k[1::2, 1::2] - k[::2, 1::2] - k[1::2, ::2]
 
     features = RandomFourier(200, Gaussian(0.5))
-    Z = features.dense(features.fix(2, X, np.random.default_rng(1)), X)
+    Z = dense_features(features, features.fix(2, X, np.random.default_rng(1)), X)
     true, near = pairwise(kernel(X, X)), pairwise(Z @ Z.T)
     delta = np.abs(true - near).max()
     margins, others = true @ coefficients, near @ coefficients
@@ -365,7 +357,7 @@ def estimates(n_components, n, rng):
     X, found = np.array([x1, x2, y1, y2]), []
     K = np.exp(-0.5 * np.square(X[:, None] - X).sum(axis=2))
     for _ in range(n):
-        Z = features.dense(features.fix(2, X, rng), X)
+        Z = dense_features(features, features.fix(2, X, rng), X)
         error = Z @ Z.T - K
         found.append((error[0, 2], error[0, 2] + error[1, 3] - error[0, 3] - error[1, 2]))
     return np.abs(found).T

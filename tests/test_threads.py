@@ -12,9 +12,11 @@ import scipy.linalg
 from threadpoolctl import ThreadpoolController
 
 import pairloom.models.grid
-from pairloom import AUCClassifier, Constant, Grid, Learner, RandomFourier, Stream
+from pairloom import AUCClassifier, Grid, Learner, Stream
 from pairloom.base.threads import ONE_THREAD
+from pairloom.features import RandomFourier
 from pairloom.models.exact import ExactLearner
+from pairloom.steps import Constant
 from pairloom.systems import ExactAUC
 from tests.conftest import make_stream
 

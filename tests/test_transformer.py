@@ -185,7 +185,7 @@ def test_random_states(X):
             r"features must be a feature map, such as RandomFourier\(512\), or None; got 'fourier'",
         ),
         ({"dtype": "float16"}, "dtype must be one of 'float32', 'float64'; got 'float16'"),
-        ({"random_state": "seed"}, "random_state must be None, a whole number"),
+        ({"random_state": "seed"}, "random_state must be None, an integer"),
     ],
 )
 def test_bad_parameters_are_named(X, parameters, message):

@@ -7,22 +7,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from pairloom import (
-    L2,
-    Constant,
-    Gaussian,
-    Grid,
-    Hinge,
-    Identity,
-    Learner,
-    Logistic,
-    RandomFourier,
-    Reservoir,
-    RSx,
-    Strata,
-    Stream,
-)
+from pairloom import Grid, Learner, Stream
 from pairloom.engines.state import CUT
+from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.losses import Hinge, Logistic
+from pairloom.memory import Reservoir, RSx, Strata
+from pairloom.steps import L2, Constant
 from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 
@@ -158,7 +148,7 @@ def test_a_heavy_row_is_learned_in_a_hundred_parts_at_most():
     np.testing.assert_allclose(streams[0].coef, streams[1].coef, rtol=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::pairloom.StabilityWarning")
+@pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 @pytest.mark.parametrize("weight", [99.5, 150.0, 1e100])
 @pytest.mark.parametrize("rows", [np.asarray, csr_array])
 def test_engines_agree_on_heavy_rows(weight, rows):

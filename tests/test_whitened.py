@@ -9,19 +9,10 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-from pairloom import (
-    Constant,
-    Gaussian,
-    Grid,
-    Identity,
-    Learner,
-    Nystroem,
-    OrthogonalFourier,
-    RandomFourier,
-    Stream,
-    Whitened,
-)
+from pairloom import Grid, Learner, Stream
 from pairloom.base.tree import cast
+from pairloom.features import Gaussian, Identity, Nystroem, OrthogonalFourier, RandomFourier, Whitened
+from pairloom.steps import Constant
 from pairloom.systems import FPOGD, OGD, OPAUC, SPAM, ExactAUC
 from tests.conftest import make_stream
 
@@ -152,7 +143,7 @@ def test_many_rows_are_not_all_looked_at(X):
     ("make", "message"),
     [
         (lambda: Whitened("fourier"), r"inner must be a feature map, such as RandomFourier\(512\); got 'fourier'"),
-        (lambda: Whitened(rank=0), "rank must be a whole number of at least 1; got 0"),
+        (lambda: Whitened(rank=0), "rank must be an integer >= 1; got 0"),
         (lambda: Whitened(Identity(), scale="standard"), "the inner map scales the columns: pass scale='standard'"),
     ],
 )
@@ -165,9 +156,9 @@ def test_bad_values_are_named(make, message):
 
 
 def test_warm_rows():
-    assert Learner(Whitened(Identity(), 100)).warm_rows(4) == 1024
-    assert Learner(Whitened(Identity(), 700)).warm_rows(4) == 1400
-    assert Learner(Whitened(Nystroem(1500), 700)).warm_rows(4) == 1500
+    assert Learner(Whitened(Identity(), 100)).warm_rows == 1024
+    assert Learner(Whitened(Identity(), 700)).warm_rows == 1400
+    assert Learner(Whitened(Nystroem(1500), 700)).warm_rows == 1500
 
 
 @pytest.mark.parametrize("system", [FPOGD, OGD, OPAUC, SPAM, ExactAUC])

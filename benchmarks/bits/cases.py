@@ -1,6 +1,6 @@
 """The cases of ``same_bits.py``: models of the public interface, and the streams that they learn.
 
-Names say nothing that another layout of the package would say otherwise: no reprs, no modules.
+Names of cases do not depend on the layout of the package: they contain no reprs and no modules.
 """
 
 import inspect
@@ -15,6 +15,23 @@ import scipy.sparse as sp
 
 import pairloom as pl
 from pairloom import systems
+from pairloom.features import (
+    Cauchy,
+    Gaussian,
+    Growing,
+    Identity,
+    Laplace,
+    Matern32,
+    Matern52,
+    Nystroem,
+    OrthogonalFourier,
+    RandomFourier,
+    Whitened,
+)
+from pairloom.losses import Hinge, Logistic, Square, SquaredHinge
+from pairloom.memory import Latest, Reservoir, RSx, Strata, WholeHistory, Window
+from pairloom.pairs import ClassDifference, Difference, OppositeClass, Order
+from pairloom.steps import L2, Ball, Constant, ElasticNet, Horizon, PassiveAggressive, Polynomial, Sqrt
 
 try:
     from pairloom.estimators.transformer import FeatureTransformer
@@ -28,7 +45,7 @@ RULES = {"gamma": "median", "scale": "standard"}
 
 @dataclass(frozen=True)
 class Setting:
-    """A stream, how it is cut into calls, and changes to the parameters that a model knows."""
+    """A stream, how it is divided into calls, and changes to the parameters of a model."""
 
     n: int
     rows: str = "float64"
@@ -40,10 +57,10 @@ class Setting:
     def __str__(self) -> str:
         words = [f"{self.n} rows", self.rows, self.cut]
         words += ["weights"] * self.weighted + ["three classes"] * (self.classes == 3)
-        return ", ".join(words + [f"{name}={said(value)}" for name, value in self.changes.items()])
+        return ", ".join(words + [f"{name}={text_of(value)}" for name, value in self.changes.items()])
 
 
-def said(value: Any) -> str:
+def text_of(value: Any) -> str:
     return value if isinstance(value, str) else type(value).__name__
 
 
@@ -53,7 +70,7 @@ SETTINGS = [
     Setting(700, "float32", "chunks", weighted=True, classes=3, changes=RULES),
     Setting(1500, "float32", "chunks", changes=RULES),
     Setting(1500, "csr", weighted=True, classes=3),
-    Setting(1500, weighted=True, changes={"features": pl.RandomFourier(64, pl.Gaussian("median"))}),
+    Setting(1500, weighted=True, changes={"features": RandomFourier(64, Gaussian("median"))}),
     Setting(150, cut="rows", weighted=True),
     Setting(700, "csr", changes={"dtype": "float64", **RULES}),
     Setting(700, weighted=True, classes=3, changes={"dtype": "float64"}),
@@ -152,9 +169,9 @@ def outputs(model: Any, X: Any) -> dict[str, np.ndarray]:
         with suppress(AttributeError, TypeError):
             made[""] = getattr(learner, name)(X)
             break
-    said = getattr(model, "decision_function", getattr(model, "predict", None))
-    if said is not None:
-        made[CALIBRATED] = said(X)
+    decide = getattr(model, "decision_function", getattr(model, "predict", None))
+    if decide is not None:
+        made[CALIBRATED] = decide(X)
     return made
 
 
@@ -179,82 +196,86 @@ def estimators() -> Iterator[Case]:
             yield Case("estimators", name, partial(kind, **changes), setting, real)
 
 
-FOURIER = pl.RandomFourier(64, pl.Gaussian("median"))
-BY_INPUT = pl.Strata(cluster_in="input")
-JOINT = pl.Strata(by="joint", normalization="history")
+FOURIER = RandomFourier(64, Gaussian("median"))
+BY_INPUT = Strata(cluster_in="input")
+JOINT = Strata(by="joint", normalization="history")
 
 MAPS = {
-    "Identity": pl.Identity(),
-    "Identity, standard": pl.Identity(scale="standard"),
-    "Laplace, odd, minmax": pl.RandomFourier(63, pl.Laplace("median"), scale="minmax"),
-    "Cauchy, maxabs": pl.RandomFourier(64, pl.Cauchy(0.3), scale="maxabs"),
-    "Matern52": pl.RandomFourier(64, pl.Matern52("median")),
-    "OrthogonalFourier": pl.OrthogonalFourier(64, pl.Matern32("median")),
-    "Nystroem": pl.Nystroem(40, pl.Gaussian("median"), scale="standard"),
-    "Nystroem, rank": pl.Nystroem(30, pl.Matern32(0.1), rank=12),
-    "Whitened": pl.Whitened(FOURIER, 8),
-    "Whitened Identity": pl.Whitened(pl.Identity(), 3),
-    "Whitened Nystroem": pl.Whitened(pl.Nystroem(40, pl.Gaussian("median")), 6),
+    "Identity": Identity(),
+    "Identity, standard": Identity(scale="standard"),
+    "Laplace, odd, minmax": RandomFourier(63, Laplace("median"), scale="minmax"),
+    "Cauchy, maxabs": RandomFourier(64, Cauchy(0.3), scale="maxabs"),
+    "Matern52": RandomFourier(64, Matern52("median")),
+    "OrthogonalFourier": OrthogonalFourier(64, Matern32("median")),
+    "Nystroem": Nystroem(40, Gaussian("median"), scale="standard"),
+    "Nystroem, rank": Nystroem(30, Matern32(0.1), rank=12),
+    "Whitened": Whitened(FOURIER, 8),
+    "Whitened Identity": Whitened(Identity(), 3),
+    "Whitened Nystroem": Whitened(Nystroem(40, Gaussian("median")), 6),
 }
 MEMORIES = {
-    "Latest, previous": pl.Latest("previous", size=5),
-    "Latest, opposite": pl.Latest("opposite", size=3),
-    "Reservoir": pl.Reservoir(6),
-    "Reservoir, joint": pl.Reservoir(9, by="joint"),
-    "RSx": pl.RSx(7),
-    "RSx, class": pl.RSx(5, by="class"),
-    "RSx, sum": pl.RSx(5, by="class", normalization="sum"),
-    "Window": pl.Window(16),
-    "WholeHistory": pl.WholeHistory(1500),
-    "WholeHistory, joint": pl.WholeHistory(1500, by="joint"),
-    "Strata, reservoir": pl.Strata(eps=0.3, max_strata=7, representative="reservoir"),
-    "Strata, centroid": pl.Strata(representative="centroid", centroid_step="mean"),
+    "Latest, previous": Latest("previous", size=5),
+    "Latest, opposite": Latest("opposite", size=3),
+    "Reservoir": Reservoir(6),
+    "Reservoir, joint": Reservoir(9, by="joint"),
+    "RSx": RSx(7),
+    "RSx, class": RSx(5, by="class"),
+    "RSx, sum": RSx(5, by="class", normalization="sum"),
+    "Window": Window(16),
+    "WholeHistory": WholeHistory(1500),
+    "WholeHistory, joint": WholeHistory(1500, by="joint"),
+    "Strata, reservoir": Strata(eps=0.3, max_strata=7, representative="reservoir"),
+    "Strata, centroid": Strata(representative="centroid", centroid_step="mean"),
     "Strata, input": BY_INPUT,
     "Strata, joint": JOINT,
-    "Strata, neyman": pl.Strata(allocation="neyman"),
+    "Strata, neyman": Strata(allocation="neyman"),
 }
-STEPS = {"Sqrt": pl.Sqrt(0.5), "Polynomial": pl.Polynomial(0.5), "Horizon": pl.Horizon(2.0, horizon=700)}
-LOSSES = {"Hinge": pl.Hinge(), "SquaredHinge": pl.SquaredHinge(), "Logistic": pl.Logistic()}
-PAIRS = {"Order": pl.Order(), "Difference": pl.Difference(), "ClassDifference": pl.ClassDifference()}
+STEPS = {
+    "Sqrt": Sqrt(0.5),
+    "Polynomial": Polynomial(0.5),
+    "Horizon": Horizon(2.0, horizon=700),
+}
+LOSSES = {"Hinge": Hinge(), "SquaredHinge": SquaredHinge(), "Logistic": Logistic()}
+PAIRS = {"Order": Order(), "Difference": Difference(), "ClassDifference": ClassDifference()}
 PENALTIES = {
-    "L2": pl.L2(0.5),
-    "L2, proximal": pl.L2(0.5, "proximal"),
-    "ElasticNet": pl.ElasticNet(1e-3, l1=0.05),
-    "Ball": pl.Ball(0.3),
+    "L2": L2(0.5),
+    "L2, proximal": L2(0.5, "proximal"),
+    "ElasticNet": ElasticNet(1e-3, l1=0.05),
+    "Ball": Ball(0.3),
 }
 LEARNERS: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "Growing": {"features": pl.Growing(64, kernel=pl.Gaussian("median"), block=16), "memory": BY_INPUT},
-    "PassiveAggressive": {"step": pl.PassiveAggressive(0.1), "loss": pl.Hinge()},
+    "Growing": {"features": Growing(64, kernel=Gaussian("median"), block=16), "memory": BY_INPUT},
+    "PassiveAggressive": {"step": PassiveAggressive(0.1), "loss": Hinge()},
     "mean": {"average": "mean"},
-    "poly": {"average": "poly", "loss": pl.Logistic()},
+    "poly": {"average": "poly", "loss": Logistic()},
     **{name: {"features": part} for name, part in MAPS.items()},
     **{name: {"memory": part} for name, part in MEMORIES.items()},
-    **{f"linear, {name}": {"features": pl.Identity(), "memory": part} for name, part in MEMORIES.items()},
+    **{f"linear, {name}": {"features": Identity(), "memory": part} for name, part in MEMORIES.items()},
     **{name: {"step": part} for name, part in STEPS.items()},
     **{name: {"loss": part} for name, part in LOSSES.items()},
     **{name: {"pairs": part, "memory": JOINT} for name, part in PAIRS.items()},
     **{name: {"penalty": part} for name, part in PENALTIES.items()},
-    **{f"linear, mean, {name}": {"features": pl.Identity(), "penalty": part, "average": "mean"}
+    **{f"linear, mean, {name}": {"features": Identity(), "penalty": part, "average": "mean"}
        for name, part in PENALTIES.items()},
 }  # fmt: skip
 
 
 def learners() -> Iterator[Case]:
     """Mostly one part changed at a time."""
-    base = pl.Learner(features=FOURIER, step=pl.Constant(0.1), penalty=pl.L2(1e-4), seed=0)
+    base = pl.Learner(features=FOURIER, step=Constant(0.1), penalty=L2(1e-4), seed=0)
     for name, change in LEARNERS.items():
-        real = isinstance(change.get("pairs"), (pl.Order, pl.Difference))
+        real = isinstance(change.get("pairs"), (Order, Difference))
         for setting in PARTS:
             make = partial(replace, base, **change, **setting.changes)
             yield Case("learners", f"Learner, {name}", make, setting, real)
 
 
 def grids() -> Iterator[Case]:
-    tried = [(0.01, pl.Square(), "last"), (0.1, pl.Hinge(), "mean"), (0.3, pl.Logistic(), "poly")]
-    for name, features, n_classes in (("Fourier", FOURIER, 2), ("Identity", pl.Identity(), 3)):
-        one = pl.Learner(features=features, pairs=pl.OppositeClass(n_classes), seed=0)
-        models = [replace(one, step=pl.Constant(eta), loss=loss, average=average) for eta, loss, average in tried]
+    tried = [(0.01, Square(), "last"), (0.1, Hinge(), "mean"), (0.3, Logistic(), "poly")]
+    for name, features, n_classes in (("Fourier", FOURIER, 2), ("Identity", Identity(), 3)):
+        one = pl.Learner(features=features, pairs=OppositeClass(n_classes), seed=0)
+        models = [replace(one, step=Constant(eta), loss=loss, average=average) for eta, loss, average in tried]
         for setting in PARTS[:2]:
             yield Case("grids", f"Grid, {name}", partial(pl.Grid, models), replace(setting, classes=n_classes))
 

@@ -14,7 +14,7 @@ from changes.recovery import BLOCK
 from changes.streams import Length
 from contest.figure import FAINT, INK, OURS, PACKAGES
 from mixed.payments import Size
-from pairloom.experiments.figures import plain, position, spread
+from pairloom.cli.figures import plain, position, spread
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Many measurements, one core each."""
+"""Run many measurements, each on one core."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,13 +11,13 @@ from threadpoolctl import threadpool_limits
 
 
 def on_one_core(function: Callable[..., Any], *args: Any) -> Any:
-    """What a worker does."""
+    """Run a function without warnings and with one BLAS thread."""
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         return function(*args)
 
 
 def done(function: Callable[..., Any], jobs: list[tuple[Any, ...]], cores: int, title: str) -> Iterator[Any]:
-    """``function`` of each of the jobs, in their order, under a bar."""
+    """Yield ``function(*job)`` for each job, in order, with a progress bar."""
     found = Parallel(cores, return_as="generator")(delayed(on_one_core)(function, *job) for job in jobs)
     yield from track(found, title, total=len(jobs), console=Console(stderr=True))

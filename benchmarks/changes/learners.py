@@ -1,4 +1,4 @@
-"""Who learns on streams that change, with and without what it has against changes."""
+"""The learners on streams that change, with and without change detection."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from pairloom.systems import FPOGD, ExactAUC
 
 
 class Estimator:
-    """``score`` and ``learn`` of blocks, by an estimator of pairloom's."""
+    """A pairloom estimator with ``score`` and ``learn``."""
 
     def __init__(self, model: Any, classes: tuple[int, int] = (-1, 1)) -> None:
         self.model, self.classes = model, classes
@@ -26,16 +26,16 @@ class Estimator:
 
     @property
     def alarms(self) -> list[int]:
-        """The rows at which its detector struck."""
+        """The rows at which its detector raised an alarm."""
         found: list[int] = self.model.changes_
         return found
 
 
 class River:
-    """``score`` and ``learn`` of blocks of numbers, row by row, by a model of river's."""
+    """A river model with ``score`` and ``learn`` of numeric blocks, row by row."""
 
     alarms: tuple[int, ...] = ()
-    """Each of its trees has a detector of its own."""
+    """Its trees have detectors, which do not report alarms."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -50,13 +50,13 @@ class River:
 
 
 def faced(model: Any) -> Any:
-    """With ``score`` and ``learn``."""
+    """Return an object with ``score`` and ``learn``."""
     return Estimator(model) if hasattr(model, "partial_fit") else model
 
 
 @dataclass(frozen=True)
 class Learner:
-    """``make(**how)`` builds a model; ``ways``: what it may have against changes, the first of which makes the goal."""
+    """``make(**how)`` builds a model; ``ways``: variants of change detection, the first of which defines the goal."""
 
     name: str
     make: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""covtype in the order of its file, in which one piece of forest follows the other."""
+"""covtype in file order, in which one forest area follows the other."""
 
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ from rich.table import Table
 
 from changes.learners import OURS, Estimator, Learner
 from changes.recovery import scores_along, window_aucs
+from common.script import make_table
 from contest.datasets import DATASETS
 
 BOOTSTRAPS = 10_000
@@ -16,7 +17,7 @@ BOOTSTRAPS = 10_000
 
 @dataclass(frozen=True)
 class Walk:
-    """Rows of a call that are scored and then learned, of a window of AUC, and windows that are drawn together."""
+    """Rows of a block that is scored and then learned, rows of a window, and windows that are resampled together."""
 
     rows: int | None = None
     block: int = 1_000
@@ -25,18 +26,14 @@ class Walk:
 
 
 def covtype() -> tuple[np.ndarray, np.ndarray]:
-    """All rows as they lie in the file of UCI; positive is cover type 2."""
+    """Return all rows in the order of the UCI file; positive is cover type 2."""
     data = next(data for data in DATASETS if data.name == "covtype")
     X, y = data.in_order()
     return X.astype(np.float32), (y > data.cut).astype(int)
 
 
 def interval(differences: np.ndarray, together: int, seed: int = 0) -> tuple[float, float]:
-    """95 % interval of the mean of a series, by the bootstrap of blocks, since neighbours are alike.
-
-    As many blocks as make up the series are drawn, each beginning anywhere; the series is closed to a circle, so that
-    all places are drawn as often.
-    """
+    """Return a 95 % interval of the mean of a correlated series by the circular block bootstrap."""
     n, rng = len(differences), np.random.default_rng(seed)
     starts = rng.integers(0, n, (BOOTSTRAPS, -(-n // together), 1))
     drawn = ((starts + np.arange(together)) % n).reshape(BOOTSTRAPS, -1)[:, :n]
@@ -45,12 +42,11 @@ def interval(differences: np.ndarray, together: int, seed: int = 0) -> tuple[flo
 
 
 def table_of_order(X: np.ndarray, y: np.ndarray, walk: Walk, learner: Learner = OURS) -> Table:
-    """Each way beside the first, window by window."""
-    table = Table(title=f"covtype in its own order: {len(y):,} rows, blocks of {walk.block:,}: score, then learn")
-    for heading in ("learner", "mean window AUC", "gain", "95 % interval", "alarms", "CPU s"):
-        table.add_column(heading, justify="left" if heading == "learner" else "right")
+    """Compare each variant with the first, window by window."""
+    title = f"covtype in file order: {len(y):,} rows, blocks of {walk.block:,}: score, then learn"
+    table = make_table(title, ["learner"], ["mean window AUC", "gain", "95 % interval", "alarms", "CPU s"])
     base = None
-    for how in track(learner.ways, "covtype in its own order", console=Console(stderr=True)):
+    for how in track(learner.ways, "covtype in file order", console=Console(stderr=True)):
         model = Estimator(learner.make(**how), classes=(0, 1))
         scores, seconds = scores_along(model, X, y, walk.block)
         aucs, gain, sure = window_aucs(scores, y, walk.window, walk.window)[1:], "", ""

@@ -1,14 +1,14 @@
-"""How many rows after a sudden change a model is as good as one that never knew the old concept.
+"""Rows after a sudden change until a model is as good as one that was trained on the new concept only.
 
 The goal. "A model trained on the new concept alone" is the same learner, without drift handling, after one pass over as
 many *other* rows of the new concept as the stream has after its change. It scores all rows after the change and learns
-none of them. So the goal is as good in the first window as in the last; and goal and model are compared on the same
-rows, so that a window that is hard by chance is hard for both, and noise does not decide.
+none of them, so that it is as good in the first window as in the last. Goal and model are compared on the same rows: a
+window that is hard by chance is hard for both.
 
-Recovery. A window is the newest 1,000 rows, more where positives are so rare that it would hold fewer than 50, all of
-them after the change; each row was scored before it was learned. A model has recovered at the first row at which the
-AUC of this window is within 0.01 of the goal's on the same rows, and that of the next window, which begins where this
-one ends, is too. The rows needed are those from the change to that row, the window's own included: one window at least.
+Recovery. A window is the newest 1,000 rows, or more if it would contain fewer than 50 positives, all of them after the
+change; each row was scored before it was learned. A model has recovered at the first row at which the AUC of this
+window is within 0.01 of the goal on the same rows, and so is that of the next window, which begins where this one ends.
+The rows needed are those from the change to that row, including the window itself, so at least one window.
 A model that never recovers needs the rest of the stream. Windows end every 100 rows.
 """
 
@@ -24,12 +24,12 @@ from changes.streams import Sudden
 from pairloom.metrics import WindowAUC
 
 BLOCK = 100
-"""Rows that are scored, then learned; a window may end at each of their ends."""
+"""Rows that are scored, then learned; windows end where blocks end."""
 WITHIN = 0.01
 
 
 def scores_along(model: Any, X: Any, y: np.ndarray, block: int = BLOCK) -> tuple[np.ndarray, float]:
-    """The score that each row had before it was learned (0 in the first block), and processor seconds."""
+    """Return the score of each row before it was learned (0 in the first block), and CPU seconds."""
     scores, start = np.zeros(len(y)), time.process_time()
     for at in range(0, len(y), block):
         rows = slice(at, at + block)
@@ -40,13 +40,13 @@ def scores_along(model: Any, X: Any, y: np.ndarray, block: int = BLOCK) -> tuple
 
 
 def window_aucs(scores: np.ndarray, y: np.ndarray, window: int, every: int = BLOCK) -> np.ndarray:
-    """AUC of each window, the k-th of which begins at row k * every."""
+    """Return the AUC of each window; window k begins at row k * every."""
     starts = range(0, len(y) - window + 1, every)
     return np.array([WindowAUC(window).update(y[at : at + window], scores[at : at + window]).value for at in starts])
 
 
 def goal_of(stream: Sudden, make_model: Callable[[], Any]) -> np.ndarray:
-    """Window AUC after the change of a model that learned the new concept alone, from other rows."""
+    """Return the window AUC after the change of a model that learned only the new concept, from other rows."""
     model, (X, y) = faced(make_model()), stream.more
     for at in range(0, len(y), BLOCK):
         model.learn(X[at : at + BLOCK], y[at : at + BLOCK])
@@ -57,11 +57,11 @@ def goal_of(stream: Sudden, make_model: Callable[[], Any]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Recovery:
-    """What became of a model along a stream.
+    """The results of a model on a stream.
 
-    ``rows`` it needed, ``never`` if that is but the rest of the stream; ``aucs``: of windows along the whole stream,
-    each beginning 100 rows after the other; ``goal``: of those after the change; ``before``: AUC of the newest
-    5 windows before the change, ``after``: in the last 10 of the stream; ``seconds`` of processor time.
+    ``rows``: until it recovered; ``never``: it did not, and ``rows`` is the rest of the stream; ``aucs``: of windows
+    along the whole stream, which begin 100 rows apart; ``goal``: of those after the change; ``before``: AUC of the
+    newest 5 windows before the change, ``after``: of the last 10 of the stream; ``seconds`` of CPU time.
     """
 
     rows: int
@@ -76,14 +76,14 @@ class Recovery:
 
 
 def recovery(stream: Sudden, make_model: Callable[[], Any], goal: np.ndarray | None = None) -> Recovery:
-    """Stream rows past a model of ``make_model()``, and count the rows that it needs after the change.
+    """Train a model of ``make_model()`` on a stream, and count the rows until it recovers from the change.
 
     Parameters
     ----------
     stream
         Of ``changes.streams.sudden``.
     make_model
-        Makes an estimator of pairloom's, or an object with ``score(X)`` and ``learn(X, y)``.
+        Makes a pairloom estimator, or an object with ``score(X)`` and ``learn(X, y)``.
     goal
         Of ``goal_of``, with the same learner without drift handling; None: with ``make_model`` itself.
 
@@ -105,7 +105,7 @@ def recovery(stream: Sudden, make_model: Callable[[], Any], goal: np.ndarray | N
 
 
 def first_back(aucs: np.ndarray, goal: np.ndarray, apart: int) -> int | None:
-    """The first window within 0.01 of the goal, ``apart`` places before another one that is; None: there is none."""
+    """Return the first window within 0.01 of the goal such that the window ``apart`` places later is too, or None."""
     near = aucs >= goal - WITHIN
     both = near[:-apart] & near[apart:]
     return int(np.argmax(both)) if both.any() else None

@@ -1,4 +1,4 @@
-"""A world that moves slowly: the fraud-like stream, whose kinds of fraud fade in and out."""
+"""Slow changes: the fraud-like stream, in which kinds of fraud come and go."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 from changes.jobs import done
 from changes.learners import OURS, Estimator
 from changes.recovery import scores_along, window_aucs
+from common.script import make_table
 from mixed.payments import Retrained, Size, river_forest, river_logistic
 from pairloom.data import fraud_like
 from pairloom.race import Budget
@@ -20,12 +21,12 @@ from pairloom.race import Budget
 HALF_LIFE = 50_000
 QUICK = Budget(microseconds=100.0)
 LAST = 60_000
-"""Rows on which LightGBM is trained anew; the last 50,000 of the stream are what counts."""
+"""Rows on which LightGBM is retrained; results are for the last 50,000 rows of the stream."""
 
 
 @dataclass(frozen=True)
 class Along:
-    """One system on one stream: AUC of windows, one after the other, that of the last rows pooled, seconds."""
+    """One system on one stream: AUC of consecutive windows, their late mean, pooled AUC of the last rows, seconds."""
 
     windows: np.ndarray
     late: float
@@ -34,7 +35,7 @@ class Along:
 
 
 Found = dict[str, list[Along]]
-"""By system, one of each seed."""
+"""By system, one for each seed."""
 
 
 def systems(size: Size, forest: bool) -> dict[str, Callable[[], Any]]:
@@ -70,18 +71,16 @@ def one(seed: int, name: str, size: Size) -> Along:
 
 def table_of_payments(found: Found, seeds: list[int], size: Size) -> Table:
     late = f"{size.rows // 4:,}"
-    table = Table(title=f"fraud_like({size.rows:,}, drift=1.0), blocks of {size.block:,}: score, then learn")
-    headings = ("system", *(f"seed {seed}" for seed in seeds), "mean", f"last {late} pooled", "all windows",
-                "CPU s", "µs per row")  # fmt: skip
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "system" else "right")
+    title = f"fraud_like({size.rows:,}, drift=1.0), blocks of {size.block:,}: score, then learn"
+    areas = [*(f"seed {seed}" for seed in seeds), "mean", f"last {late} pooled", "all windows"]
+    table = make_table(title, ["system"], [*areas, "CPU s", "µs per row"])
     for name, runs in found.items():
         aucs = [*(run.late for run in runs), np.mean([run.late for run in runs]),
                 np.mean([run.pooled for run in runs]), np.mean([run.windows[1:].mean() for run in runs])]  # fmt: skip
         seconds = np.mean([run.seconds for run in runs])
         table.add_row(name, *(f"{auc:.4f}" for auc in aucs), f"{seconds:,.1f}", f"{1e6 * seconds / size.rows:,.0f}")
     table.caption = (
-        f"by seed: mean AUC of the windows of {size.every:,} rows in the last {late}; all windows: but for the first; "
-        f"LightGBM is trained anew every {size.every:,} rows"
+        f"by seed: mean AUC of the windows of {size.every:,} rows in the last {late}; all windows: except the first; "
+        f"LightGBM is retrained every {size.every:,} rows"
     )
     return table

@@ -1,4 +1,4 @@
-"""Streams with one sudden change, each with further rows of the new concept, from which nothing was known before."""
+"""Streams with one sudden change, each with further rows of the new concept."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from pairloom.data import drift, imbalanced
 
 @dataclass(frozen=True)
 class Length:
-    """Rows ``before`` the change and ``after`` it; the fewest rows of a ``window``, and of its ``positives``."""
+    """Rows ``before`` and ``after`` the change; the minimum rows of a ``window`` and of its ``positives``."""
 
     before: int = 20_000
     after: int = 40_000
@@ -21,9 +21,9 @@ class Length:
 
 @dataclass(frozen=True)
 class Sudden:
-    """Rows X, y whose concept changes ``at`` a row; ``more``: as many rows of the new concept again, for the goal.
+    """Rows X, y whose concept changes ``at`` a row; ``more``: further rows of the new concept, for the goal.
 
-    ``window``: rows over which AUC is taken, so many that about 50 of them are positive.
+    ``window``: rows over which AUC is computed, of which about 50 or more are positive.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Sudden:
 
 
 def reversed_rule(seed: int, length: Length, positive: float) -> tuple[np.ndarray, np.ndarray]:
-    """10 columns; what ranked best before ranks worst after."""
+    """Return 10 columns; what ranked first before the change ranks last after it."""
     n = length.before + 2 * length.after
     return drift(n, 10, at=length.before / n, positive=positive, seed=seed)
 
 
 def moved_ring(seed: int, length: Length) -> tuple[np.ndarray, np.ndarray]:
-    """The rare class surrounds the other in the first two columns, then in the next two."""
+    """Return a rare class that surrounds the other in the first two columns, then in the next two."""
     X, y = imbalanced(length.before, 10, seed=seed)
     X_new, y_new = imbalanced(2 * length.after, 10, seed=1_000_000 + seed)
     order = [2, 3, 0, 1, *range(4, 10)]
@@ -54,7 +54,7 @@ def moved_ring(seed: int, length: Length) -> tuple[np.ndarray, np.ndarray]:
 
 
 def two_of_ten(seed: int, length: Length, positive: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
-    """Positive are the rows with the largest <a, x>, a of 10 equal parts; two of these change their sign."""
+    """Return rows whose positives have the largest <a, x>; two of the 10 equal weights a change their sign."""
     n, rng = length.before + 2 * length.after, np.random.default_rng(seed)
     a = rng.choice([-1.0, 1.0], 10) / np.sqrt(10)
     X, changed = rng.normal(size=(n, 10)), np.where(np.arange(10) < 2, -a, a)
@@ -72,7 +72,7 @@ GENERATORS: dict[str, Generator] = {
 
 
 def sudden(name: str, seed: int, length: Length | None = None) -> Sudden:
-    """One of ``GENERATORS``: by default 60,000 rows that change at row 20,000.
+    """Return one of ``GENERATORS``, by default 60,000 rows that change at row 20,000.
 
     >>> stream = sudden("another ring", seed=0)
     >>> len(stream.y), stream.at, stream.window
@@ -81,5 +81,6 @@ def sudden(name: str, seed: int, length: Length | None = None) -> Sudden:
     length = length or Length()
     X, y = GENERATORS[name](seed, length)
     n = length.before + length.after
-    window = max(length.window, int(round(length.positives / np.mean(y == 1), -2)))  # to hundreds, where blocks end
+    # Blocks end at multiples of 100.
+    window = max(length.window, int(round(length.positives / np.mean(y == 1), -2)))
     return Sudden(name, X[:n], y[:n], (X[n:], y[n:]), length.before, window)

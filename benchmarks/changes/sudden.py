@@ -1,4 +1,4 @@
-"""Sudden changes: rows until each learner is back, over a few seeds."""
+"""Sudden changes: rows until each learner has recovered, over several seeds."""
 
 from collections.abc import Iterator
 
@@ -9,15 +9,16 @@ from changes.jobs import done
 from changes.learners import Learner
 from changes.recovery import WITHIN, Recovery, goal_of, recovery
 from changes.streams import Length, sudden
+from common.script import make_table
 
 Found = dict[tuple[str, str], list[Recovery]]
-"""By stream and title of the learner, one of each seed."""
+"""By stream and title of the learner, one for each seed."""
 
 
 def measure(
     names: list[str], learners: tuple[Learner, ...], seeds: list[int], length: Length, cores: int = 1
 ) -> Found:  # fmt: skip
-    """Each learner on each stream."""
+    """Run each learner on each stream."""
     jobs = [(name, learner, seed, length) for name in names for learner in learners for seed in seeds]
     found: Found = {}
     for (name, learner, *_), runs in zip(jobs, done(one, jobs, cores, "sudden changes"), strict=True):
@@ -27,7 +28,7 @@ def measure(
 
 
 def one(name: str, learner: Learner, seed: int, length: Length) -> list[Recovery]:
-    """A learner on a stream, in each of its ways; the goal is that of the first, whatever it has against changes."""
+    """Run all variants of a learner on a stream; the goal is that of the first variant."""
     stream = sudden(name, seed, length)
     goal = goal_of(stream, lambda: learner.make(**learner.ways[0]))
     return [recovery(stream, lambda how=how: learner.make(**how), goal) for how in learner.ways]
@@ -35,11 +36,10 @@ def one(name: str, learner: Learner, seed: int, length: Length) -> list[Recovery
 
 def table_of_recovery(found: Found, length: Length) -> Table:
     n_seeds = max(len(runs) for runs in found.values())
-    table = Table(title=f"{length.before + length.after:,} rows that change at row {length.before:,}, {n_seeds} seeds")
-    headings = ("learner", "rows to recovery", "range", "never", "AUC before", "at the end", "the goal",
-                "first alarm after", "other alarms", "CPU s")  # fmt: skip
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "learner" else "right")
+    title = f"{length.before + length.after:,} rows that change at row {length.before:,}, {n_seeds} seeds"
+    headings = ["rows to recovery", "range", "never", "AUC before", "at the end", "the goal", "first alarm after",
+                "other alarms", "CPU s"]  # fmt: skip
+    table = make_table(title, ["learner"], headings)
     for stream in dict.fromkeys(name for name, _ in found):
         table.add_section()
         table.add_row(f"[bold]{stream}")

@@ -1,9 +1,9 @@
-"""A call in a process of its own, and the memory it takes at its peak.
+"""A call in a separate process, and its peak memory.
 
-Each fit runs in a forked child, so that no fit finds memory that an earlier one has left behind. After a fork, pages of
-the parent (the rows, the imported packages) are resident in the child already; what the kernel counts from then on is
-new. The peak is the highest resident memory of the child (VmHWM) less what was resident before the call, both without
-the pages of files (RssFile): a child maps those of the libraries again, one by one, as it uses them.
+Each fit runs in a forked child, so that no fit reuses memory that an earlier one has left behind. After a fork, pages
+of the parent (the rows, the imported packages) are already resident in the child, and all growth is new. The peak is
+the highest resident memory of the child (VmHWM) minus what was resident before the call, both without file pages
+(RssFile): a child maps those of the libraries again, one by one, as it uses them.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def apart(call: Callable[..., Any], *args: Any) -> Any:
-    """What ``call`` returns, from a forked child; where there is no fork, from this process."""
+    """Run ``call`` in a forked child, or in this process if it cannot fork, and return its result."""
     if "fork" not in multiprocessing.get_all_start_methods() or not STATUS.exists():
         return call(*args)
     context = multiprocessing.get_context("fork")
@@ -49,16 +49,16 @@ def _send(pipe: Connection, call: Callable[..., Any], args: tuple[Any, ...]) -> 
 
 
 class Peak:
-    """``Peak()`` marks the state before; ``bytes()`` says how far memory has grown since, at most.
+    """``Peak()`` marks the state before; ``bytes()`` is the largest growth of memory since.
 
-    None where the kernel does not tell.
+    None where the kernel does not report it.
     """
 
     def __init__(self) -> None:
         gc.collect()
         _give_back()
         if CLEAR.exists():
-            CLEAR.write_text("5")  # the highest so far becomes what is resident now
+            CLEAR.write_text("5")  # resets the peak to what is resident now
         self.before = _kilobytes()
 
     def bytes(self) -> int | None:
@@ -70,14 +70,14 @@ class Peak:
 
 
 def _give_back() -> None:
-    """Free memory that the allocator still holds, to the kernel: a fit that reused it would seem to need less."""
+    """Release free memory to the kernel: a fit that reused it would seem to need less."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def _kilobytes() -> dict[str, int]:
-    """Resident memory of this process, now and at most, in all and of files."""
+    """Return the resident memory of this process, now and at its peak, in total and of files."""
     if not STATUS.exists():
         return {}
     pairs = [line.split(":") for line in STATUS.read_text().splitlines() if line.startswith(("Vm", "Rss"))]

@@ -1,4 +1,4 @@
-"""Who takes part: pairloom, and what people use today. Each makes a fresh model for a data set and settings."""
+"""The contestants: pairloom and widely used learners. Each makes a new model for a data set and settings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,17 +25,17 @@ WIDTHS = [2.0**k for k in range(-2, 6)]
 """gamma in units of 1 / median squared distance."""
 EVERYWHERE = tuple(GROUPS)
 FOREST_ROWS = 20_000
-"""That river's forests learn at most, so that a fold takes about two minutes."""
+"""Maximum rows for river's forests, so that a fold takes about two minutes."""
 
 
 def grid(**values: list[Any]) -> tuple[Settings, ...]:
-    """All combinations."""
+    """Return all combinations."""
     return tuple(dict(zip(values, choice, strict=True)) for choice in product(*values.values()))
 
 
 @dataclass(frozen=True)
 class Size:
-    """What the toy run makes smaller; ``first_rows`` is what remains to those that do not learn all rows."""
+    """Sizes that the toy run reduces; ``first_rows``: of contestants that do not learn all rows."""
 
     n_components: int = 1024
     n_trees: int = 500
@@ -45,10 +45,10 @@ class Size:
 
 @dataclass(frozen=True)
 class Contestant:
-    """``make`` builds an unfitted model; ``grid`` is what is tuned; ``max_rows``: the largest set it takes part in.
+    """``make`` builds an unfitted model; ``grid``: its settings; ``max_rows``: the largest data set it takes part in.
 
     ``passes``: "one" if it learns rows in order, each once; "batch" if it needs them all. ``groups``: of data sets.
-    ``first_rows``: how many training rows it learns at most, if not all; ``fewer``: on which sets still fewer.
+    ``first_rows``: the maximum number of training rows, if not all; ``fewer``: the same by data set.
     """
 
     name: str
@@ -68,13 +68,13 @@ class Contestant:
         return data.group in self.groups and data.n_rows <= (self.max_rows or data.n_rows)
 
     def n_first(self, data: Data, size: Size) -> int | None:
-        """Training rows that it learns at most on this set; None is all."""
+        """Return the maximum number of training rows on this data set; None for all."""
         own = self.fewer.get(data.name, self.first_rows)
         return own if own is None or size.first_rows is None else min(own, size.first_rows)
 
     @property
     def absent(self) -> str:
-        """Why it cannot take part here; empty if it can."""
+        """Why it is not available here; empty if it is."""
         module = {"scikit-learn": "sklearn"}.get(self.package, self.package)
         return "" if find_spec(module) else f"{self.package} is not installed: pip install -e '.[bench]'"
 

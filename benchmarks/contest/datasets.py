@@ -1,4 +1,4 @@
-"""The data sets: shuffled rows as in the files, and the usual scaling of their columns. They come in three groups."""
+"""The data sets in three groups: shuffled rows, and the usual scaling of their columns."""
 
 import lzma
 import os
@@ -18,8 +18,8 @@ from contest.keel import half, read_keel
 class Data:
     """A binary task. Labels above ``cut`` are positive; ``unit`` is the largest grey value of pixels.
 
-    ``group``: "sets" for all rows of LIBSVM files, "keel" for a set of KEEL, "halves" for the half of the shuffled rows
-    of LIBSVM files that no rule was chosen on.
+    ``group``: "sets" for all rows of LIBSVM files, "keel" for a KEEL data set, "halves" for the half of the shuffled
+    rows of LIBSVM files that was not used for any choice.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Data:
     group: str = "sets"
 
     def read(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and their labels, shuffled; of a half those that remain, in the same order."""
+        """Return shuffled rows and labels; for a half, the unseen ones in the same order."""
         X, y = self.in_order()
         order = np.random.default_rng(0).permutation(len(y))
         if self.group == "halves":
@@ -40,7 +40,7 @@ class Data:
         return X[order], (y > self.cut)[order].astype(int)
 
     def in_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and their labels as in the files."""
+        """Return rows and labels in file order."""
         if self.group == "keel":
             return read_keel(self.name)
         if not self.files:
@@ -56,7 +56,7 @@ class Data:
         return X.toarray(), y
 
     def scaler(self) -> Any:
-        """For contestants that do not scale by themselves: pixels in [-1, 1], other columns standardised."""
+        """Return the scaler for contestants that do not scale: pixels to [-1, 1], other columns standardised."""
         return StandardScaler() if self.unit is None else FunctionTransformer(partial(np.multiply, 1.0 / self.unit))
 
 
@@ -81,7 +81,7 @@ KEEL = tuple(
         ("winequality-red-4", 1_599, 11),
     )
 )
-"""Those of KEEL that are reported; their columns are counted after text has become one-hot."""
+"""The reported KEEL data sets; columns are counted after one-hot encoding."""
 
 HALVES = tuple(
     replace(one, name=f"{one.name}-half", title=f"{one.title}, unseen half", n_rows=-(-one.n_rows // 2), group="halves")

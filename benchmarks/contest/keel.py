@@ -1,4 +1,4 @@
-"""KEEL's small sets with rare classes and categories: some to choose rules by, others to report."""
+"""Small KEEL data sets with rare classes and categories: some for design choices, others to report."""
 
 import csv
 import lzma
@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.preprocessing import OneHotEncoder
 
 REPORTED = ("abalone9-18", "crx", "flare-F", "mushroom", "segment0", "titanic", "winequality-red-4")
-"""Named before the race was rebuilt, by lot, of the sets that no earlier choice had looked at. No rule or default may
-be chosen by them."""
+"""Drawn at random before the race was redesigned, from data sets that no earlier choice had used. No rule or default
+may be chosen with them."""
 
 CHOSEN_BY = (
     "car-good", "contraceptive", "ecoli3", "haberman", "kddcup-land_vs_satan", "kr-vs-k-zero_vs_eight", "magic",
@@ -19,11 +19,11 @@ CHOSEN_BY = (
 """Rules and defaults are chosen on these, and on one half of each larger set."""
 
 HALVES = 15
-"""Seed of the shuffle whose first half of a larger set is for choosing."""
+"""Seed of the shuffle whose first half of a larger data set is for design choices."""
 
 
 def read_keel(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows in the order of the file, text one-hot; label 1 is "positive", or the rarest label."""
+    """Return rows in file order, with text one-hot encoded; label 1 is "positive", or the rarest label."""
     with lzma.open(Path(os.environ["PAIRLOOM_DATA"]) / "keel" / f"{name}.csv.xz", "rt") as stream:
         lines = np.array(list(csv.reader(stream)))
     labels, counts = np.unique(lines[:, -1], return_counts=True)
@@ -33,7 +33,7 @@ def read_keel(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _numbers(column: np.ndarray) -> np.ndarray:
-    """One column of numbers as it is, one of text one-hot."""
+    """Return a numeric column unchanged, or a text column one-hot encoded."""
     try:
         return column.astype(float)[:, None]
     except ValueError:
@@ -41,6 +41,6 @@ def _numbers(column: np.ndarray) -> np.ndarray:
 
 
 def half(n_rows: int, *, to_choose: bool) -> np.ndarray:
-    """The rows of a larger set that rules are chosen on, or the unseen others."""
+    """Return the rows of a larger data set for design choices, or the unseen others."""
     order = np.random.default_rng(HALVES).permutation(n_rows)
     return np.sort(order[: n_rows // 2] if to_choose else order[n_rows // 2 :])

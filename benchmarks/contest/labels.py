@@ -1,4 +1,4 @@
-"""Labels beside the points of a panel that cover neither each other nor the points."""
+"""Place labels next to the points of a panel so that they cover neither each other nor the points."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ PAD = 3.0
 
 
 def label(axes: Axes, points: np.ndarray, radii: np.ndarray, texts: list[str], styles: list[dict[str, Any]]) -> None:
-    """Write ``texts`` beside ``points`` (data coordinates; ``radii`` in points), after the layout is settled.
+    """Write ``texts`` next to ``points`` (data coordinates; ``radii`` in points), after the layout is settled.
 
     Each label in turn takes the place that costs least: what it would cover, what would stick out of the panel, and its
     distance. A few rounds of this leave no overlaps where there is room.

@@ -1,4 +1,4 @@
-"""What makes contestants of models that do not fit raw rows by themselves."""
+"""Wrappers for models that do not accept raw rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 
-from pairloom.features.kernels import median_squared_distance
+from pairloom.features.distances import median_squared_distance
 
 BATCH = 512
 AHEAD = 1024
@@ -54,7 +54,7 @@ class SamplerSGD:
 
 
 class RowByRow:
-    """A model of river's, which learns and scores one row at a time; columns are divided by ``unit``."""
+    """A river model, which learns and scores one row at a time; columns are divided by ``unit``."""
 
     def __init__(self, model: Any, unit: float = 1.0) -> None:
         self.model = model

@@ -1,4 +1,4 @@
-"""The records at a glance: AUC alone, a column per data set."""
+"""Overview of the records: AUC only, with a column for each data set."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,28 +7,29 @@ from contest.datasets import Data
 from contest.records import Records, Summary, summary
 
 BEST_OF = ("logistic", "ExactAUC-linear", "LightGBM")
-"""What one would try first on a small set."""
+"""Common first choices for a small data set."""
 
 THE_SETS = """\
-The rules and defaults of the first `AUCClassifier` were chosen while looking at these sets; those since are chosen on
-one half of each set above 5,000 rows, and on sets of KEEL's that are not reported. Where a contestant did not learn all
-training rows, the number that it did learn is beside its AUC.
+The rules and defaults of the first `AUCClassifier` were chosen using these data sets; later ones were chosen on
+one half of each data set above 5,000 rows, and on KEEL data sets that are not reported. If a contestant did not learn
+all training rows, the number of rows is given next to its AUC.
 """
 THE_KEEL = """\
-Small sets with rare classes and categories, named by lot before `AUCClassifier` was rebuilt; no rule or default may be
-chosen by them. Text is one-hot for all. "Best of three" is logistic regression, `ExactAUC` of the columns or LightGBM
-with 31 leaves, whichever has the highest AUC on the held-out folds of the set: more than one could choose beforehand.
+Small data sets with rare classes and categories, drawn at random before `AUCClassifier` was redesigned; no rule or
+default may be chosen with them. Text is one-hot encoded for all. "Best of three" is logistic regression, `ExactAUC` on
+the columns or LightGBM with 31 leaves, whichever has the highest AUC on the held-out folds, which cannot be known in
+advance.
 """
 THE_HALVES = """\
-The half of each larger set on which nothing was chosen when `AUCClassifier` was rebuilt, by itself in five folds, to
-the right of the whole set. A half has fewer rows to learn from: compare down a column, not across.
+The half of each larger data set that was not used for any choice when `AUCClassifier` was redesigned, in five folds,
+to the right of the whole data set. A half has fewer rows to learn from: compare within a column, not across.
 """
 
 Found = dict[tuple[str, str], Summary]
 
 
 def overviews(records: Records, groups: Mapping[str, tuple[Data, ...]]) -> Iterator[str]:
-    """A heading and a table for each group of data sets that has records."""
+    """Yield a heading and a table for each group of data sets with records."""
     found = {}
     for one in (one for group in groups.values() for one in group):
         for contestant in CONTESTANTS:
@@ -36,9 +37,9 @@ def overviews(records: Records, groups: Mapping[str, tuple[Data, ...]]) -> Itera
                 found[one.name, contestant.name] = made
     shown = {name: [one for one in group if any(key[0] == one.name for key in found)] for name, group in groups.items()}
     if sets := shown.get("sets"):
-        yield f"## Whole sets\n\n{THE_SETS}\n{pipes(_table(found, sets))}"
+        yield f"## Complete data sets\n\n{THE_SETS}\n{pipes(_table(found, sets))}"
     if keel := shown.get("keel"):
-        yield f"## Sets of KEEL\n\n{THE_KEEL}\n{pipes(_with_means(found, keel))}"
+        yield f"## KEEL data sets\n\n{THE_KEEL}\n{pipes(_with_means(found, keel))}"
     if halves := shown.get("halves"):
         whole = {one.files: one for one in shown.get("sets", [])}
         beside = [each for one in halves for each in (whole.get(one.files), one) if each]
@@ -46,7 +47,7 @@ def overviews(records: Records, groups: Mapping[str, tuple[Data, ...]]) -> Itera
 
 
 def _table(found: Found, data: list[Data]) -> list[list[str]]:
-    """A line per contestant that takes part in every group shown; the best of each column in bold."""
+    """Return a row for each contestant that takes part in all groups shown; the best of each column in bold."""
     groups = {one.group for one in data}
     present = [c for c in CONTESTANTS if groups <= {*c.groups} and any((one.name, c.name) in found for one in data)]
     columns = []
@@ -59,7 +60,7 @@ def _table(found: Found, data: list[Data]) -> list[list[str]]:
 
 
 def _with_means(found: Found, data: list[Data]) -> list[list[str]]:
-    """The table with a last line for the best of three, and a last column for the means of complete lines."""
+    """Return the table with a last row for the best of three, and a last column for the means of complete rows."""
 
     def mean(aucs: list[float]) -> str:
         return f"{sum(aucs) / len(data):.4f}" if len(aucs) == len(data) else ""

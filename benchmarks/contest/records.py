@@ -1,4 +1,4 @@
-"""What was measured: one record per data set, contestant and fold, in a JSON file that grows; and summaries of it."""
+"""Results: one record for each data set, contestant and fold in a JSON file, and their summaries."""
 
 import json
 import os
@@ -13,11 +13,11 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Record:
-    """One fit. ``seconds`` are processor time of fit, ``wall`` what the clock said, ``size`` the pickled model's bytes.
+    """One fit: CPU ``seconds``, ``wall``-clock seconds, and the ``size`` of the pickled model in bytes.
 
-    ``tuning`` is the processor time of the grid, in the record of the fold it ran before (0 in the others). ``peak``:
-    how many bytes the process had grown by, at most, when ``fit`` was done; old records have none. ``capped``: it
-    learned ``rows`` rows because more would have taken too long.
+    ``tuning`` is the CPU time of the grid, in the record of the fold that followed it (0 in the others). ``peak``:
+    the growth of the process in bytes, at most, during ``fit``; old records have none. ``capped``: it
+    learned only ``rows`` rows because more would have taken too long.
     """
 
     data: str
@@ -41,7 +41,7 @@ class Record:
 
 
 class Records:
-    """The records of a file. It is read before and written after each change: several runs may add to it."""
+    """The records of a file, which is read before and written after each change: several runs may add to it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,12 +52,12 @@ class Records:
         self._write()
 
     def forget(self, contestant: str, data: set[str]) -> None:
-        """Drop what a contestant did on these sets."""
+        """Drop the results of a contestant on these data sets."""
         self.all = {k: r for k, r in self._read().items() if r.contestant != contestant or r.data not in data}
         self._write()
 
     def settings(self, data: str, contestant: str) -> dict[str, Any] | None:
-        """Those that an earlier fold was learned with."""
+        """Return the settings of an earlier fold, if any."""
         return next((r.settings for r in self.all.values() if (r.data, r.contestant) == (data, contestant)), None)
 
     def _read(self) -> dict[tuple[str, str, int], Record]:
@@ -89,8 +89,9 @@ class Summary:
 
 
 def summary(records: Records, data: str, contestant: str) -> Summary | None:
-    """Means over the folds that are there, the standard error of the AUC (NaN for one fold) and the highest peak; None
-    if no fold is.
+    """Return means over the available folds, the standard error of the AUC (NaN for one fold) and the highest peak.
+
+    None if there is no fold.
     """
     own = [record for record in records.all.values() if (record.data, record.contestant) == (data, contestant)]
     if not own:

@@ -1,9 +1,10 @@
-"""The records as tables: in the terminal, and in Markdown with a word on how they were measured."""
+"""The records as tables, in the terminal and in Markdown with the protocol."""
 
 from collections.abc import Mapping
 
 from rich.table import Table
 
+from common.script import make_table
 from contest.contestants import CONTESTANTS, Contestant
 from contest.datasets import Data
 from contest.overview import overviews, pipes
@@ -12,39 +13,40 @@ from contest.records import FOLDS, Records, Summary, summary
 Line = tuple[Data, Contestant, Summary]
 
 HOW = """\
-Five-fold cross-validation (stratified, shuffled, seed 0). AUC on the held-out fold: mean and, in brackets, standard
-error over the folds. The rows are shuffled once (seed 0); streaming contestants see them in that order, each row once.
+Five-fold cross-validation (stratified, shuffled, seed 0). The tables show the AUC on the held-out fold, the mean over
+folds with its standard error in parentheses. The rows are shuffled once (seed 0); streaming contestants see them in
+that order, each row once.
 
-- **Rows.** `AUCClassifier` and all trees get the rows as in the files. For the others the columns are standardised on
-  the training fold (river's scaler learns along the stream); pixels (usps, mnist) are scaled to [-1, 1] or [0, 1] only,
-  except for "ExactAUC, linear". Text (KEEL) is one-hot for all contestants.
-- **Halves.** Rules are chosen on one half of the shuffled rows of a set above 5,000 rows; the other half, in the same
-  order, is a set of its own here.
-- **Fewer rows.** river's forests take milliseconds per row. They learn the first rows of each training fold only, so
+- **Rows.** `AUCClassifier` and all trees get unscaled rows. For the others, columns are standardised on the training
+  fold (river's scaler learns along the stream); pixels (usps, mnist) are only scaled to [-1, 1] or [0, 1], except for
+  "ExactAUC, linear". Text (KEEL) is one-hot encoded for all contestants.
+- **Halves.** Design choices were made on one half of the shuffled rows of each data set above 5,000 rows; the other
+  half, in the same order, is a separate data set here.
+- **Fewer rows.** river's forests take milliseconds per row. They learn only the first rows of each training fold, so
   that a fold takes about two minutes, and are tested on the whole held-out fold. The number of rows is in the tables.
-- **Tuning.** `AUCClassifier` has no setting for any data set. The tuned contestants take the best of a grid ({grids})
-  on the last fifth of the first fold's training rows, at most 20,000 rows on mnist and covtype, and keep it for all
-  folds. So other folds' test rows took part in their tuning, which flatters them if anything; a grid on 20,000 rows may
-  choose wider kernels than all rows would. The seconds of the grid are in a column of their own.
-- **Seconds** are processor time of `fit` and the score of one row, one thread for all, and the mean over folds. The
-  machine had other work to do at the time: read them as sizes, not as a race.
-- **Model** bytes are those of the fitted model, pickled.
-- **Peak** bytes are what `fit` takes at its highest, above what was there before, in a forked process of its own: the
-  highest resident memory (VmHWM, set back before `fit`) less that before `fit`, both without the pages of files. A
-  small fit before it loads packages and compiled code, and free memory is given back, so that neither counts. The rows
-  are there before and do not count; copies of them do. The largest of the folds; empty if it was not measured yet.
+- **Tuning.** `AUCClassifier` has no settings per data set. The tuned contestants use the best of a grid ({grids})
+  on the last fifth of the first fold's training rows, at most 20,000 rows on mnist and covtype, for all folds.
+  Test rows of other folds were therefore used in their tuning, which can only favour them; a grid on 20,000 rows may
+  select wider kernels than one on all rows. The seconds of the grid are in a separate column.
+- **Seconds** are the CPU time of `fit` and of scoring one row, with one thread for all, averaged over folds. The
+  machine had other load at the time, so small differences are not meaningful.
+- **Model** bytes are those of the pickled model.
+- **Peak** bytes are the growth of memory during `fit` in a forked process: the highest resident memory (VmHWM, reset
+  before `fit`) minus that before `fit`, both without file pages. A small fit beforehand loads packages and compiled
+  code, and free memory is released, so that neither counts. The rows are already in memory and do not count, but
+  copies of them do. The value is the largest over folds, and empty if it was not measured.
 """
 
 
 def lines(records: Records, data: tuple[Data, ...]) -> list[Line]:
-    """What there is, by data set and contestant."""
+    """Return the available results by data set and contestant."""
     found = [(one, contestant, summary(records, one.name, contestant.name))
              for one in data for contestant in CONTESTANTS]  # fmt: skip
     return [(one, contestant, made) for one, contestant, made in found if made]
 
 
 def cells(contestant: Contestant, made: Summary) -> list[str]:
-    """Of one line, after the data set."""
+    """Return the cells of a line after the data set."""
     return [
         f"{contestant.title}, first {made.rows:,} rows" if made.capped else contestant.title,
         f"{made.auc:.4f} ({made.error:.4f})",
@@ -65,9 +67,9 @@ HEADINGS = (
 
 
 def table(records: Records, data: tuple[Data, ...]) -> Table:
-    made = Table(title="AUC over held-out folds", caption="seconds: processor time; model: pickled; peak: of fit")
-    for heading in ("data", *HEADINGS):
-        made.add_column(heading, justify="left" if heading in ("data", "contestant", "tuned to") else "right")
+    made = make_table("AUC over held-out folds", ["data", HEADINGS[0]], HEADINGS[1:-1])
+    made.add_column(HEADINGS[-1])
+    made.caption = "seconds: CPU time; model: pickled; peak: of fit"
     shown = lines(records, data)
     for (one, contestant, found), after in zip(shown, [*shown[1:], None], strict=True):
         made.add_row(one.name, *cells(contestant, found), end_section=after is not None and after[0] != one)
@@ -82,25 +84,25 @@ def markdown(records: Records, groups: Mapping[str, tuple[Data, ...]]) -> str:
     data = tuple(one for group in groups.values() for one in group)
     settings = [[contestant.title, contestant.passes, contestant.how] for contestant in CONTESTANTS]
     parts = [
-        "# AUC on real data\n\n`PAIRLOOM_DATA=folder python benchmarks/accuracy.py` measures what is missing from "
-        "`docs/accuracy.json`; `--markdown` and `--figure` write this page and its picture from it.\n",
+        "# AUC on real data\n\n`PAIRLOOM_DATA=folder python benchmarks/accuracy.py` runs what is missing from "
+        "`docs/accuracy.json`; `--markdown` and `--figure` generate this page and its figure from it.\n",
         "![AUC against time per row](accuracy.png)\n",
         *overviews(records, groups),
-        "## How it was measured\n\n" + HOW.format(grids=grids),
+        "## Protocol\n\n" + HOW.format(grids=grids),
         pipes([["contestant", "passes", "settings"], ["---", "---", "---"], *settings]),
         f"Versions: {', '.join(versions)}.\n\n{_machines(records, groups)}",
-        "## Set by set\n",
+        "## Results by data set\n",
         _details(lines(records, data), data),
     ]
     return "\n".join(parts)
 
 
 def _machines(records: Records, groups: Mapping[str, tuple[Data, ...]]) -> str:
-    """The machine; if there are several, who was timed on which."""
+    """Name the machine; if there are several, what was measured on which."""
     machines = sorted({record.machine for record in records.all.values()})
     if len(machines) == 1:
         return f"Machine: {machines[0]}.\n"
-    made = ["Machines: times and bytes compare well on one of them only.\n"]
+    made = ["Machines (times and bytes are only comparable on the same machine):\n"]
     for machine in machines:
         keys = {(record.data, record.contestant) for record in records.all.values() if record.machine == machine}
         parts = []
@@ -117,7 +119,7 @@ def _details(found: list[Line], data: tuple[Data, ...]) -> str:
         own = [cells(contestant, made) for d, contestant, made in found if d == one]
         if own:
             incomplete = any(made.folds < FOLDS for d, _, made in found if d == one)
-            note = " Some folds are still to be measured." if incomplete else ""
+            note = " Some folds have not been measured yet." if incomplete else ""
             head = f"### {one.title}\n\n{one.n_rows:,} rows, {one.n_features} columns.{note}\n\n"
             align = ["---", *("---:" for _ in HEADINGS[1:-1]), "---"]
             parts.append(head + pipes([list(HEADINGS), align, *own]))

@@ -1,4 +1,4 @@
-"""Cross-validation, tuning and the stop-watch."""
+"""Cross-validation, tuning and measurements."""
 
 import pickle
 import platform
@@ -19,17 +19,17 @@ from contest.apart import Peak, apart
 from contest.contestants import Contestant, Settings, Size
 from contest.datasets import Data
 from contest.records import Record, Records
-from pairloom import StabilityWarning
+from pairloom.stream import StabilityWarning
 
 TUNING_ROWS = 20_000
-"""Of the sets above 50,000 rows."""
+"""For data sets above 50,000 rows."""
 WARM_ROWS = {True: 2_000, False: 500}
 """Pairloom compiles some of its code when a stream has seen more than a thousand rows."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """The folds of a contestant on a data set that are still to be learned."""
+    """The missing folds of a contestant on a data set."""
 
     data: Data
     contestant: Contestant
@@ -37,7 +37,7 @@ class Job:
 
 
 def jobs(data: list[Data], contestants: list[Contestant], records: Records, n_folds: int) -> list[Job]:
-    """What is missing from the records: small sets first, slow contestants last."""
+    """Return what is missing from the records: small data sets first, slow contestants last."""
     found = []
     for contestant in contestants:
         for one in data:
@@ -48,7 +48,7 @@ def jobs(data: list[Data], contestants: list[Contestant], records: Records, n_fo
 
 
 class Contest:
-    """Runs jobs, each fit in a process of its own; keeps the last data set in memory."""
+    """Runs jobs, each fit in a separate process; keeps the last data set in memory."""
 
     def __init__(self, records: Records, size: Size, n_folds: int, n_settings: int | None = None) -> None:
         self.records = records
@@ -58,9 +58,9 @@ class Contest:
         self._name = ""
 
     def run(self, job: Job) -> Iterator[None]:
-        """Yields after each fold."""
+        """Run the folds of a job; yield after each."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StabilityWarning)  # grids hold steps that are too long, on purpose
+            warnings.simplefilter("ignore", StabilityWarning)  # grids include steps that are too long
             warnings.simplefilter("ignore", ConvergenceWarning)
             self._load(job.data)
             settings, tuning = self.records.settings(job.data.name, job.contestant.name), 0.0
@@ -72,7 +72,7 @@ class Contest:
                 yield
 
     def _warm(self, job: Job) -> None:
-        """A small fit loads packages and compiled code: neither the clock nor the peak shall count those."""
+        """Load packages and compiled code by a small fit, so that neither time nor peak includes them."""
         rows = self._splits[0][0][: job.contestant.n_first(job.data, self.size)]
         rows = rows[: WARM_ROWS[job.contestant.package == "pairloom"]]
         self._make(job, job.contestant.grid[0]).fit(self._X[rows], self._y[rows])
@@ -87,7 +87,7 @@ class Contest:
         return job.contestant.make(job.data, self.size, settings)
 
     def _tune(self, job: Job) -> tuple[Settings, float]:
-        """The best of the grid on the last fifth of the first fold's training rows, and the seconds this took."""
+        """Return the best of the grid on the last fifth of the first fold's training rows, and the seconds it took."""
         grid = job.contestant.grid[: self.n_settings]
         if len(grid) == 1:
             return grid[0], 0.0
@@ -108,7 +108,7 @@ class Contest:
         X, y, model = self._X[train], self._y[train], self._make(job, settings)
         before, began, clock = Peak(), process_time(), perf_counter()
         model.fit(X, y)
-        scores(model, X[:1])  # some solve for their weights when they are first asked
+        scores(model, X[:1])  # some solve for their weights when they are first needed
         seconds, wall, peak = process_time() - began, perf_counter() - clock, before.bytes()
         return Record(
             data=job.data.name,
@@ -129,7 +129,7 @@ class Contest:
 
 
 def scores(model: Any, X: np.ndarray) -> np.ndarray:
-    """What the model ranks rows by."""
+    """Return the scores by which the model ranks rows."""
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X))
     return np.asarray(model.predict_proba(X)[:, 1])
@@ -140,14 +140,14 @@ def auc(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def pickled_bytes(model: Any) -> int:
-    """Of the fitted model, without a second copy of it in memory."""
+    """Return the bytes of the pickled model, without a second copy of it in memory."""
     count = Counter()
     pickle.Pickler(count).dump(model)
     return count.n_bytes
 
 
 class Counter:
-    """A file that only counts."""
+    """A file that only counts bytes."""
 
     n_bytes = 0
 
@@ -158,7 +158,7 @@ class Counter:
 
 
 def machine() -> str:
-    """Processor, Python and NumPy."""
+    """Return the names of processor, Python and NumPy versions."""
     cpu = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():

@@ -1,4 +1,4 @@
-"""Raw frames against arrays made by hand, fold by fold, with all values and with a tenth of them removed."""
+"""Raw data frames against manual encoding, fold by fold, with all values and with a tenth of them removed."""
 
 import lzma
 import os
@@ -12,8 +12,10 @@ from rich.table import Table
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from pairloom import AUCClassifier, Forest
+from common.script import make_table
+from pairloom import AUCClassifier
 from pairloom.data import fraud_like
+from pairloom.features import Forest
 from pairloom.systems import FPOGD
 
 NAMES = ("crx", "mushroom", "car-good", "flare-F", "kr-vs-k-zero_vs_eight")
@@ -26,7 +28,7 @@ Rows = tuple[pd.DataFrame, np.ndarray]
 
 
 def read_raw(name: str) -> Rows:
-    """A set of KEEL as its file has it, text as text; label 1 is "positive", or the rarest label."""
+    """Read a KEEL data set with its text columns; label 1 is "positive", or the rarest label."""
     with lzma.open(Path(os.environ["PAIRLOOM_DATA"]) / "keel" / f"{name}.csv.xz", "rt") as stream:
         frame = pd.read_csv(stream, header=None, keep_default_na=False, skipinitialspace=True)
     labels = frame.pop(frame.columns[-1]).astype(str)
@@ -40,12 +42,12 @@ def toy() -> Iterator[tuple[str, Rows]]:
 
 
 def with_gaps(frame: pd.DataFrame, seed: int, share: float = 0.1) -> pd.DataFrame:
-    """The frame without a share of its values."""
+    """Return the frame with a share of its values removed."""
     return frame.mask(np.random.default_rng(seed).random(frame.shape) < share)
 
 
 def by_hand(train: pd.DataFrame, test: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """One-hot by the training part, "missing" a category of its own; gaps in numbers are its means."""
+    """One-hot encode by the training part, with "missing" as a category; missing numbers become its means."""
     text = [name for name in train if not pd.api.types.is_numeric_dtype(train[name])]
     means = train.drop(columns=text).mean()
     made = []
@@ -58,7 +60,7 @@ def by_hand(train: pd.DataFrame, test: pd.DataFrame) -> tuple[np.ndarray, np.nda
 
 
 def differences(rows: Rows, make: Callable[[], Any], seeds: int, folds: int, gaps: bool) -> np.ndarray:
-    """AUC of raw frames and of arrays made by hand, one line for each fold."""
+    """Return the AUC of raw frames and of manual encoding, one row for each fold."""
     found, (whole, y) = [], rows
     for seed in range(seeds):
         frame = with_gaps(whole, seed) if gaps else whole
@@ -72,10 +74,10 @@ def differences(rows: Rows, make: Callable[[], Any], seeds: int, folds: int, gap
 
 
 def table_of_folds(sets: Iterator[tuple[str, Rows]], seeds: int, folds: int) -> Table:
-    """The paired differences, and whether raw frames are below by more than one standard error."""
-    table = Table(title=f"AUC of raw frames beside one-hot by hand, {folds} folds x {seeds} seeds")
-    for heading in ("data", "gaps", "system", "raw", "by hand", "difference", "its error", "not below"):
-        table.add_column(heading, justify="left" if heading in ("data", "gaps", "system") else "right")
+    """Tabulate the paired differences, and whether raw frames are worse by more than one standard error."""
+    title = f"AUC of raw frames and of manual one-hot encoding, {folds} folds x {seeds} seeds"
+    headings = ["raw", "manual", "difference", "its error", "not below"]
+    table = make_table(title, ["data", "removed", "system"], headings)
     passed = total = 0
     for name, rows in sets:
         for gaps in (False, True):
@@ -85,7 +87,8 @@ def table_of_folds(sets: Iterator[tuple[str, Rows]], seeds: int, folds: int) -> 
                 mean, error = apart.mean(), apart.std(ddof=1) / np.sqrt(len(apart))
                 passed, total = passed + (mean >= -error), total + 1
                 cells = [*(f"{auc:.4f}" for auc in pairs.mean(axis=0)), f"{mean:+.4f}", f"{error:.4f}"]
-                table.add_row(name, "a tenth" if gaps else "as is", system, *cells, "yes" if mean >= -error else "NO")
+                removed = "a tenth" if gaps else "none"
+                table.add_row(name, removed, system, *cells, "yes" if mean >= -error else "NO")
         table.add_section()
     table.caption = f"not below by more than one standard error of the paired difference: {passed} of {total}"
     return table

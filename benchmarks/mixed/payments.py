@@ -1,6 +1,5 @@
 """The fraud-like stream, block by block: each block is scored, then learned."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,8 @@ import pandas as pd
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
+from changes.recovery import scores_along
+from common.script import make_table
 from mixed.speed import dicts
 from pairloom import AUCClassifier
 from pairloom.data import fraud_like
@@ -19,7 +20,7 @@ TEXTS = ["channel", "country", "merchant", "device"]
 
 @dataclass(frozen=True)
 class Size:
-    """``rows`` of the stream, those of a ``block``, of a window of AUC (``every``), and the most that ARF takes.
+    """``rows`` of the stream, of a ``block``, of a window of AUC (``every``), and the maximum for ARF (``slow_rows``).
 
     ``positive``: the share of fraud.
     """
@@ -32,7 +33,7 @@ class Size:
 
 
 class Ours:
-    """AUCClassifier on the frames as they are."""
+    """AUCClassifier on raw data frames."""
 
     def __init__(self, size: Size) -> None:
         self.model: Any = AUCClassifier(random_state=0)
@@ -45,13 +46,13 @@ class Ours:
 
 
 class River:
-    """A model of river's on mappings, with the hour and the weekday in the place of the date."""
+    """A river model on mappings, with the hour and the weekday instead of the date."""
 
     def __init__(self, model: Any, whole: bool) -> None:
         self.model, self.whole = model, whole
 
     def rows(self, frame: pd.DataFrame) -> list[dict[str, Any]]:
-        """Of trees without the missing values, which they know how to pass; of others with None and "missing"."""
+        """Return rows as mappings: for trees without missing values, for others with None and "missing"."""
         rows = dicts(by_hand(frame))
         if not self.whole:
             return [{name: value for name, value in row.items() if value is not None} for row in rows]
@@ -66,7 +67,7 @@ class River:
 
 
 class Retrained:
-    """LightGBM with categories of its own, trained anew on all rows so far, or on the ``last`` of them."""
+    """LightGBM with categorical columns, retrained on all rows so far or on the ``last`` ones."""
 
     def __init__(self, size: Size, last: int | None = None) -> None:
         self.every, self.last, self.n_seen, self.model = size.every, last, 0, None
@@ -95,7 +96,7 @@ class Retrained:
 
 
 def by_hand(frame: pd.DataFrame) -> pd.DataFrame:
-    """The hour and the weekday in the place of the date."""
+    """Replace the date by the hour and the weekday."""
     time = frame["time"].dt
     return frame.drop(columns="time").assign(hour=time.hour + time.minute / 60, weekday=time.weekday)
 
@@ -123,19 +124,8 @@ CONTESTANTS: dict[str, Callable[[Size], Any]] = {
 }
 
 
-def prequential(model: Any, frame: pd.DataFrame, y: np.ndarray, size: Size) -> tuple[np.ndarray, float]:
-    """The score that each row had before it was learned (of the first block none), and processor seconds."""
-    scores, start = np.zeros(len(y)), time.process_time()
-    for at in range(0, len(y), size.block):
-        rows = slice(at, at + size.block)
-        if at:
-            scores[rows] = model.score(frame.iloc[rows])
-        model.learn(frame.iloc[rows], y[rows])
-    return scores, time.process_time() - start
-
-
 def windows(scores: np.ndarray, y: np.ndarray, size: Size) -> np.ndarray:
-    """AUC of each window after the first, in which LightGBM knows nothing yet."""
+    """Return the AUC of each window after the first, in which LightGBM is not trained yet."""
     cuts = range(size.every, len(scores), size.every)
     return np.array([roc_auc_score(y[at : at + size.every], scores[at : at + size.every]) for at in cuts])
 
@@ -143,22 +133,12 @@ def windows(scores: np.ndarray, y: np.ndarray, size: Size) -> np.ndarray:
 def table_of_payments(size: Size, drift: float) -> Table:
     columns, y = fraud_like(size.rows, positive=size.positive, drift=drift)
     frame, ours, base = pd.DataFrame(columns), np.zeros(0), 0.0
-    table = Table(title=f"fraud_like({size.rows:,}, drift={drift:g}), blocks of {size.block:,}: score, then learn")
-    headings = (
-        "system",
-        "rows",
-        "mean window AUC",
-        "ours, same rows",
-        "last window",
-        "CPU s",
-        "µs per row",
-        "times ours",
-    )
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading == "system" else "right")
+    title = f"fraud_like({size.rows:,}, drift={drift:g}), blocks of {size.block:,}: score, then learn"
+    headings = ["rows", "mean window AUC", "ours, same rows", "last window", "CPU s", "µs per row", "times ours"]
+    table = make_table(title, ["system"], headings)
     for name, make in CONTESTANTS.items():
         n = min(size.rows, size.slow_rows) if name == "river ARF" else size.rows
-        scores, spent = prequential(make(size), frame.iloc[:n], y[:n], size)
+        scores, spent = scores_along(make(size), frame[:n], y[:n], size.block)
         aucs, micros = windows(scores, y[:n], size), 1e6 * spent / n
         if not len(ours):
             ours, base = aucs, micros
@@ -166,7 +146,7 @@ def table_of_payments(size: Size, drift: float) -> Table:
         table.add_row(name, f"{n:,}", *(f"{auc:.4f}" for auc in cells), f"{spent:,.1f}", f"{micros:,.0f}",
                       f"{micros / base:.2f}")  # fmt: skip
     table.caption = (
-        f"windows of {size.every:,} rows after the first; LightGBM is trained anew on all rows so far at the end of "
-        f"each; river ARF is slow and takes the first {min(size.rows, size.slow_rows):,} rows only"
+        f"windows of {size.every:,} rows after the first; LightGBM is retrained on all rows so far at the end of "
+        f"each; river ARF is slow and learns the first {min(size.rows, size.slow_rows):,} rows only"
     )
     return table

@@ -1,4 +1,4 @@
-"""What one row of 20 mixed columns costs, and what a frame of them."""
+"""Cost of single rows and data frames of 20 mixed columns."""
 
 import time
 from collections.abc import Callable
@@ -12,13 +12,14 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
+from common.script import make_table
 from pairloom.columns import ColumnEncoder
 
 NUMBERS, TEXTS = [f"n{k}" for k in range(12)], [f"c{k}" for k in range(6)]
 
 
 def mixed_rows(n: int) -> pd.DataFrame:
-    """12 numbers with gaps, 6 categories, a bool, a date."""
+    """Return 12 numeric columns with missing values, 6 categories, a bool and a date."""
     rng = np.random.default_rng(0)
     numbers = np.where(rng.random((n, 12)) < 0.1, np.nan, rng.normal(size=(n, 12)))
     frame = pd.DataFrame(dict(zip(NUMBERS, numbers.T, strict=True)))
@@ -30,13 +31,13 @@ def mixed_rows(n: int) -> pd.DataFrame:
 
 
 def sklearn_encoder() -> Any:
-    """Mean and mark, one-hot, the bool as it is; without the date."""
+    """Return scikit-learn's encoding: mean and indicator, one-hot, the bool unchanged, without the date."""
     numbers, texts = SimpleImputer(add_indicator=True), OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     return ColumnTransformer([("n", numbers, NUMBERS), ("c", texts, TEXTS), ("b", "passthrough", ["flag"])])
 
 
 def river_encoder() -> Any:
-    """Running means, one-hot, the bool as it is; without the date."""
+    """Return river's encoding: running means, one-hot, the bool unchanged, without the date."""
     from river import compose, preprocessing, stats
 
     numbers = compose.Select(*NUMBERS) | preprocessing.StatImputer(*((name, stats.Mean()) for name in NUMBERS))
@@ -44,12 +45,12 @@ def river_encoder() -> Any:
 
 
 def dicts(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as mappings, None where they are missing."""
+    """Return rows as mappings, with None for missing values."""
     return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
 def micros(call: Callable[[Any], object], rows: list[Any]) -> float:
-    """Of a call, in processor time, which others on the machine do not change: the best mean of five stretches."""
+    """Return the CPU microseconds of a call, the best mean of five parts."""
     size = max(1, len(rows) // 5)
     parts = [rows[at : at + size] for at in range(0, len(rows), size)]
     return min(1e6 * seconds(partial(_each, call, part), 1) / len(part) for part in parts)
@@ -61,7 +62,7 @@ def _each(call: Callable[[Any], object], rows: list[Any]) -> None:
 
 
 def seconds(call: Callable[[], object], times: int = 3) -> float:
-    """Processor time, the best of a few."""
+    """Return the least CPU seconds of a few calls."""
     found = []
     for _ in range(times):
         start = time.process_time()
@@ -82,13 +83,11 @@ def table_of_single_rows(n: int) -> Table:
         "river, transform_one": micros(river.transform_one, rows),
         "scikit-learn, transform of one row": micros(theirs.transform, few),
     }
-    table = Table("one row of 20 columns", title="Processor time of single rows")
-    for heading in ("µs", "times ours"):
-        table.add_column(heading, justify="right")
+    table = make_table("CPU time of single rows", ["one row of 20 columns"], ["µs", "times ours"])
     for name, taken in found.items():
         own = found["ColumnEncoder.learn_one" if "learn_one" in name else "ColumnEncoder.transform_one"]
         table.add_row(name, f"{taken:,.1f}", f"{taken / own:.1f}")
-    table.caption = "river and scikit-learn leave the date out; scikit-learn takes the row as a frame"
+    table.caption = "river and scikit-learn ignore the date; scikit-learn gets the row as a data frame"
     return table
 
 
@@ -109,9 +108,7 @@ def table_of_frames(n: int) -> Table:
         "scikit-learn, transform": seconds(lambda: theirs.transform(frame)),
         "river, learn_one and transform_one": seconds(row_by_row, 1) * n / len(rows),
     }
-    table = Table(f"a frame of {n:,} rows", title="Processor time of frames")
-    for heading in ("ns per value", "times ours"):
-        table.add_column(heading, justify="right")
+    table = make_table("CPU time of data frames", [f"a frame of {n:,} rows"], ["ns per value", "times ours"])
     for name, taken in found.items():
         alone = name.endswith(", transform")
         own = found["ColumnEncoder, transform" if alone else "ColumnEncoder, fit and transform"]

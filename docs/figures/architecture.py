@@ -39,7 +39,7 @@ def main() -> None:
     arrow(ax, (left[3] + WIDTH / 2, 2.2), (middle + 0.3, 2.2), "#b03060", "arc3,rad=-0.32")
     ax.text(left[2] - 0.1, 0.92, "scores, each given before its row was learned", color="#b03060", size=10)
     box(ax, left[1] - 0.15, 0.1, WIDTH + 0.3, 0.95, "#f3e3f0")
-    ax.text(middle, 0.77, "observers", ha="center", va="center", weight="bold", size=11)
+    ax.text(middle, 0.77, "hooks", ha="center", va="center", weight="bold", size=11)
     ax.text(middle, 0.38, "newest scores, log-odds, ...", ha="center", va="center", size=9)
     arrow(ax, (middle - 0.3, 2.2), (middle - 0.3, 1.05), "#b03060")
     box(ax, left[2], 4.25, 2 * WIDTH + GAP, 0.85, "#ffffff", dashed=True)

@@ -1,4 +1,4 @@
-"""Draw docs/forest-kernel.png: the kernel of a forest beside a Gaussian one.
+"""Draw docs/forest-kernel.png: the kernel of a forest and a Gaussian kernel.
 
 python docs/figures/forest.py [FOLDER]
 """
@@ -13,8 +13,9 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 
-from pairloom import Forest, Gaussian
 from pairloom.base.batch import Batch
+from pairloom.features import Forest, Gaussian
+from pairloom.features.capabilities import fix_features
 
 POINTS = ((-1.4, 0.1), (1.0, 0.0))
 
@@ -42,7 +43,7 @@ def main(folder: Path) -> None:
             ("forest, random", Forest(300, 32, labels=False)),
             ("forest, grown by labels", Forest(300, 32)),
         ):
-            state = forest.fix_on(2, first, np.random.default_rng(0))
+            state = fix_features(forest, 2, first, np.random.default_rng(0))
             kernels[name] = (forest.cells(state, grid) == forest.cells(state, point[None])).mean(axis=1)
         for axis, (name, values) in zip(row, kernels.items(), strict=True):
             picture, ends = values.reshape(240, 240), (side[0], side[-1]) * 2

@@ -1,4 +1,4 @@
-"""The figures of docs/pairs.md: ranking inside queries, differences, many classes.
+"""Figures of docs/pairs.md: ranking within queries, differences, many classes.
 
 python docs/figures/pairs.py [folder]
 """
@@ -16,8 +16,8 @@ from sklearn.datasets import load_diabetes, load_digits
 from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score
 
 from pairloom.base.typing import Array
+from pairloom.cli.figures import COLOURS, FAINT, INK, plain
 from pairloom.estimators import PairwiseRanker, PairwiseRegressor
-from pairloom.experiments.figures import COLOURS, FAINT, INK, plain
 from pairloom.systems import FPOGD
 
 BLUE, _, ORANGE = COLOURS
@@ -48,19 +48,19 @@ def shuffled(data: tuple[Array, Array], n_train: int) -> Rows:
 
 
 def marked_digits() -> tuple[Rows, Array, Array]:
-    """Digits, the judge of each training image, and its mark: the digit plus a number of the judge's own."""
+    """Return digits, the judge of each training image, and its mark: the digit plus a constant of the judge."""
     rows = shuffled(load_digits(return_X_y=True), n_train=1300)
     judge = np.arange(rows.n_train) // 10
     return rows, judge, rows.y[: rows.n_train] + rows.rng.integers(0, 21, judge.max() + 1)[judge]
 
 
 def draw_ranking(out: Path) -> None:
-    """Scores of unseen digits by what they show, learned inside the judges' tens and across them."""
+    """Draw scores of unseen digits, learned with and without groups."""
     rows, judge, mark = marked_digits()
     X, digit = rows.test
     figure, panels = canvas(
-        "Ranking inside queries: marks that only compare within a judge",
-        f"{rows.n_train:,} images in tens, each ten marked by a judge: the digit plus a number of the judge's own, "
+        "Ranking within queries: marks are only comparable within a judge",
+        f"{rows.n_train:,} images, ten per judge. The mark is the digit plus a constant of the judge, "
         f"0 to 20. Shown: {len(digit)} unseen images; bar: median.\nScores have no scale: each panel has its own.",
         columns=2,
     )
@@ -86,15 +86,15 @@ def strips(axes: Axes, scores: Array, kind: Array, colour: str) -> None:
 
 
 def draw_differences(out: Path) -> None:
-    """Predicted against true differences of pairs of unseen patients, and the labels themselves."""
+    """Draw predicted against true differences of pairs of unseen patients, and predicted against true labels."""
     rows = shuffled(load_diabetes(return_X_y=True), n_train=330)
     X, y = rows.test
     model = PairwiseRegressor(random_state=0).fit(rows.X[: rows.n_train], rows.y[: rows.n_train])
     a, b = np.triu_indices(len(y), 1)
     figure, panels = canvas(
-        "Regression on differences: who will be worse off, and by how much",
+        "Regression on differences: which patient will be worse, and by how much",
         f"Diabetes, {rows.n_train} patients streamed once; {len(y)} unseen ones shown, {len(a):,} pairs on the left. "
-        "Grey line: equal.\nDifferences are what is learned; the level is the mean of what scores left over.",
+        "Grey line: equal.\nThe model learns differences; the level is the mean residual of the scores.",
         columns=2,
     )
     differences = model.pair_score(X[a], X[b])
@@ -109,7 +109,7 @@ def draw_differences(out: Path) -> None:
 
 
 def against(axes: Axes, truth: Array, predicted: Array, size: float, alpha: float) -> None:
-    """Points beside the line of equality, on equal axes."""
+    """Draw points and the line of equality, on equal axes."""
     low, high = min(truth.min(), predicted.min()), max(truth.max(), predicted.max())
     axes.plot([low, high], [low, high], color="#bdbdbd", linewidth=1.2, zorder=1)
     axes.scatter(truth, predicted, s=size, color=BLUE, alpha=alpha, linewidths=0, zorder=2)
@@ -131,13 +131,14 @@ def draw_classes(out: Path) -> None:
     figure, panels = canvas(
         "Many classes: one memory, one ranking for each class against the rest",
         f"Digits, {rows.n_train:,} images streamed once, {len(digit)} unseen ones shown. Left: the column of "
-        "decision_function that speaks for a digit, for images of it (blue) and of others\n(grey); above, its AUC. "
-        "Right: images of a digit (row) taken for another (column).",
+        "decision_function for each digit, for images of that digit (blue) and of other digits\n(grey), with its AUC "
+        "above. "
+        "Right: confusion matrix, with true digits in rows and predicted digits in columns.",
         columns=2,
     )
     heading(panels[0], "Each digit against the rest", f"mean AUC {auc.mean():.3f}")
     separation(panels[0], scores, own, auc)
-    panels[0].set_xlabel("digit that the model ranks first", color=INK, fontsize=9)
+    panels[0].set_xlabel("digit", color=INK, fontsize=9)
     heading(panels[1], "The most probable digit", f"{right:.0f} % right")
     grid(panels[1], confusion_matrix(digit, model.predict(X)), model.classes_)
     figure.savefig(out, format="png")
@@ -185,7 +186,7 @@ def canvas(title: str, caption: str, columns: int) -> tuple[Figure, list[Axes]]:
 
 
 def heading(axes: Axes, title: str, subtitle: str) -> None:
-    """What a panel shows, above it."""
+    """Write a title and a subtitle above a panel."""
     axes.set_title(title, loc="left", fontsize=11, fontweight="bold", color=INK, pad=18)
     axes.text(0, 1.025, subtitle, transform=axes.transAxes, fontsize=8.5, color=FAINT)
 

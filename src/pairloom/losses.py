@@ -1,9 +1,9 @@
-"""l: the loss of a pair, as a function of its margin m.
+"""Losses l of a pair, as functions of its margin m.
 
-A pair with score difference delta and sign a has margin m = a * delta; it is ranked rightly when m > 0.
+A pair with score difference delta and sign a has margin m = a * delta; it is in the right order if m > 0.
 Each loss is written twice: as a NumPy class (the specification) and as one line of the compiled ``loss_value`` and
 ``loss_slope``. To add a loss, add both here; nothing else changes. ``loss_terms`` is for many margins at once, and may
-have a faster way for a loss. A loss from outside the package brings its compiled half along (``Loss.scalars``).
+have faster code for a loss. A third-party loss defines its compiled form in ``Loss.scalars``.
 """
 
 import pickle
@@ -16,8 +16,10 @@ from typing import Any, ClassVar, Literal
 import numba
 import numpy as np
 
-from pairloom.base.compiled import compiled, exp_minus, log_one_plus, relinked
+from pairloom.base.compiled import compiled, exp_minus, log_one_plus, with_calls_replaced
 from pairloom.base.typing import Array
+
+__all__ = ["Hinge", "Logistic", "Loss", "Square", "SquaredHinge"]
 
 LossName = Literal["square", "hinge", "squared_hinge", "logistic"]
 
@@ -28,30 +30,30 @@ Scalar = Callable[[float], float]
 class Loss(ABC):
     """A convex loss l(m) >= 0 of the margin.
 
-    ``smoothness`` is the Lipschitz constant of l' (infinity where l has a kink).
+    ``smoothness`` is the Lipschitz constant of l' (infinity if l has a kink).
     """
 
     name: ClassVar[str]
     code: ClassVar[int] = -1
-    """In the compiled functions below; losses from outside have none."""
+    """Code in the compiled functions below; -1 for third-party losses."""
     smoothness: ClassVar[float]
 
     def scalars(self) -> tuple[Scalar, Scalar] | None:
-        """l(m) and l'(m) of one number, for Numba to compile; None: there are none, and the reference engine learns."""
+        """Return scalar functions l(m) and l'(m) for Numba; None: only the reference engine supports the loss."""
         return None
 
     @property
     def is_compiled(self) -> bool:
-        """Whether compiled engines take this loss."""
+        """Whether compiled engines support this loss."""
         return type(self) in BUILT_IN or self.scalars() is not None
 
     @abstractmethod
     def value(self, margin: Array) -> Array:
-        """l(m)."""
+        """Return l(m)."""
 
     @abstractmethod
     def derivative(self, margin: Array) -> Array:
-        """l'(m)."""
+        """Return l'(m)."""
 
 
 @dataclass(frozen=True)
@@ -115,14 +117,14 @@ class Logistic(Loss):
         return np.asarray(np.logaddexp(0.0, -np.asarray(margin)))
 
     def derivative(self, margin: Array) -> Array:
-        # exp of a negative number only, so that nothing overflows at any margin.
+        # Only exp of negative numbers, so that no margin overflows.
         e = np.exp(-np.abs(margin))
         return np.where(np.greater(margin, 0.0), -e / (1.0 + e), -1.0 / (1.0 + e))
 
 
 @dataclass(frozen=True)
 class Residual(Loss):
-    """m^2: the square loss of pairs whose margin is an error, and right where it is 0 (``Pairs.exact``)."""
+    """m^2: the square loss of pairs whose margin is an error (``Pairs.exact``)."""
 
     name = "residual"
     code = 4
@@ -138,37 +140,37 @@ class Residual(Loss):
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Square(), Hinge(), SquaredHinge(), Logistic())}
 
 BUILT_IN = frozenset({*map(type, LOSSES.values()), Residual})
-"""Losses that the compiled functions know. Not their subclasses, which may say something else."""
+"""Losses in the compiled functions; subclasses are excluded, because they may differ."""
 
 
 def loss_key(loss: Loss) -> tuple[int, int, bytes]:
-    """What tells losses apart. Not equality: a subclass that is no dataclass inherits one that sees no parameters."""
+    """Return a key that distinguishes losses. Equality does not: a subclass that is not a dataclass inherits it."""
     if type(loss) in BUILT_IN:
         return loss.code, 0, b""
     return loss.code, id(type(loss)), pickle.dumps(sorted(vars(loss).items()))
 
 
-MADE: dict[Any, Any] = {}
-"""Functions compiled anew for losses from outside."""
+COMPILED_FOR_LOSS: dict[Any, Any] = {}
+"""Functions compiled for third-party losses, by function and loss."""
 
 
 def with_loss(function: Any, loss: Loss) -> Any:
-    """A compiled ``function`` that calls ``loss_value`` or ``loss_slope``, fit for this loss."""
+    """Return a compiled ``function`` that calls ``loss_value`` or ``loss_slope``, specialised for this loss."""
     if type(loss) in BUILT_IN:
         return function
     key = (function, *loss_key(loss))
-    if key not in MADE:
+    if key not in COMPILED_FOR_LOSS:
         scalars = loss.scalars()
         assert scalars is not None
         value, slope = map(numba.njit, scalars)
         outside = {loss_value: numba.njit(lambda code, m: value(m)), loss_slope: numba.njit(lambda code, m: slope(m))}
-        MADE[key] = relinked(function, outside)
-    return MADE[key]
+        COMPILED_FOR_LOSS[key] = with_calls_replaced(function, outside)
+    return COMPILED_FOR_LOSS[key]
 
 
 @compiled
 def loss_value(code: int, m: float) -> float:
-    """l(m) of the loss with this code."""
+    """Return l(m) of the loss with this code."""
     if code == 0:
         return (1.0 - m) * (1.0 - m)
     if code == 1:
@@ -183,7 +185,7 @@ def loss_value(code: int, m: float) -> float:
 
 @compiled
 def loss_slope(code: int, m: float) -> float:
-    """l'(m) of the loss with this code."""
+    """Return l'(m) of the loss with this code."""
     if code == 0:
         return -2.0 * (1.0 - m)
     if code == 1:
@@ -198,7 +200,7 @@ def loss_slope(code: int, m: float) -> float:
 
 @compiled
 def loss_terms(code: int, margin: Array, value: Array, slope: Array) -> None:
-    """l(m) and l'(m) of many margins, in their dtype; loops without a branch, so that they are vector instructions."""
+    """Compute l(m) and l'(m) of many margins, in their dtype; loops have no branch, so that they vectorise."""
     one, zero = margin.dtype.type(1), margin.dtype.type(0)
     n = margin.shape[0]
     if code == 0:

@@ -1,4 +1,4 @@
-"""y, y': which pairs count, and what is asked of their score difference.
+"""Pairs of labels y, y': which pairs are used, and how their scores should differ.
 
 The margin of a pair is a <w, phi(x) - phi(x')> + b. Its sign a and offset b are written twice: in a NumPy class
 (the specification) and as one line of the compiled ``pair_sign`` and ``pair_offset``.
@@ -14,47 +14,49 @@ import numpy as np
 from pairloom.base.checks import check_count
 from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
-from pairloom.base.validation import refuse_masked
+from pairloom.base.validation import check_unmasked
+
+__all__ = ["ClassDifference", "Difference", "OppositeClass", "Order", "Pairs"]
 
 NO_QUERY = int(np.iinfo(np.int64).min)
-"""The query of rows that were given without one."""
+"""The query of rows without one."""
 
 
 @dataclass(frozen=True)
 class Pairs(ABC):
-    """A rule that says how two labels make a pair."""
+    """A rule that makes pairs from two labels."""
 
     code: ClassVar[int]
     opposite: ClassVar[bool] = False
-    """Whether the pairs are those of different classes, and no others."""
+    """Whether exactly the pairs of different classes count."""
     exact: ClassVar[bool] = False
-    """Whether score differences should be met exactly: the margin is then an error, and right where it is 0."""
+    """Whether score differences have a target value: the margin is then an error, ideally 0."""
 
     @property
     def is_compiled(self) -> bool:
-        """Whether compiled engines know this rule. Not its subclasses, which may say something else."""
+        """Whether compiled engines support this rule: built-in rules, but not their subclasses, which may differ."""
         return type(self) in BUILT_IN
 
     @property
     def targets(self) -> Array:
-        """What each weight vector speaks for: the class, where there are more than two; one entry for each."""
+        """The class of each weight vector, if there are more than two classes; a single entry otherwise."""
         return np.zeros(1)
 
     @property
     def n_groups(self) -> int:
-        """Number of classes that a memory can tell apart; 0 if labels are not classes."""
+        """Number of classes that a memory can distinguish; 0 if labels are not classes."""
         return 0
 
     @abstractmethod
     def encode(self, y: Array) -> Array:
-        """Labels as the learner holds them, float64; ValueError for those that are none."""
+        """Return labels as float64 codes; raise ValueError for invalid labels."""
 
     @abstractmethod
     def sign(self, y: float, partners: Array, target: float) -> Array:
-        """a of the pairs of an example labelled ``y`` with its partners; 0: the pair does not count."""
+        """Return a for the pairs of an example labelled ``y`` with its partners; 0: the pair does not count."""
 
     def offset(self, y: float, partners: Array, target: float) -> Array:
-        """b."""
+        """Return b."""
         return np.zeros(len(partners))
 
 
@@ -66,7 +68,7 @@ class OppositeClass(Pairs):
 
     Parameters
     ----------
-    n_classes : 2 takes labels -1 or 0 and +1; K > 2 takes labels 0 ... K - 1.
+    n_classes : 2 for labels -1 or 0 and +1; K > 2 for labels 0 ... K - 1.
 
     >>> OppositeClass().sign(1.0, np.array([0.0, 1.0]), target=1.0)
     array([1., 0.])
@@ -90,22 +92,22 @@ class OppositeClass(Pairs):
 
     def encode(self, y: Array) -> Array:
         known = (-1, 0, 1) if self.n_classes == 2 else range(self.n_classes)
-        strange = np.flatnonzero(~np.isin(y, known))
-        if strange.size:
-            raise ValueError(f"label {y[strange[0]]} at row {strange[0]} is not one of {', '.join(map(str, known))}")
+        invalid = np.flatnonzero(~np.isin(y, known))
+        if invalid.size:
+            raise ValueError(f"label {y[invalid[0]]} at row {invalid[0]} is not one of {', '.join(map(str, known))}")
         return np.asarray(y > 0 if self.n_classes == 2 else y, dtype=float)
 
     def sign(self, y: float, partners: Array, target: float) -> Array:
         return np.asarray(float(y == target) - (partners == target))
 
     def signs(self, y: Array) -> Array:
-        """+1 for the class of a model, -1 for the rest: (n, models)."""
+        """Return +1 for the class of a model, -1 for the rest: (n, models)."""
         return np.where(y[:, None] == self.targets, 1.0, -1.0)
 
 
 @dataclass(frozen=True)
 class ClassDifference(OppositeClass):
-    """All pairs, also of one class; the scores should differ as the targets t do: +1 for the class of a model, -1 else.
+    """All pairs, even within a class; scores should differ like the targets t: +1 for the class of a model, else -1.
 
     a = 1 and b = -(t - t'), so that the margin is the error of the difference.
 
@@ -143,7 +145,7 @@ class Order(Pairs):
 
 @dataclass(frozen=True)
 class Difference(Pairs):
-    """All pairs; the scores should differ as the labels do: with the square loss, (delta - (y - y'))^2.
+    """All pairs; the scores should differ like the labels: with the square loss, (delta - (y - y'))^2.
 
     a = 1 and b = -(y - y'), so that the margin is the error of the difference.
 
@@ -165,20 +167,20 @@ class Difference(Pairs):
 
 
 BUILT_IN = frozenset({OppositeClass, ClassDifference, Order, Difference})
-"""Rules that the compiled functions know."""
+"""Rules in the compiled functions."""
 
 
 def check_real(y: Array) -> Array:
-    """Finite float64 labels, or ValueError naming the row."""
-    strange = np.flatnonzero(~np.isfinite(y))
-    if strange.size:
-        raise ValueError(f"Input y contains NaN or infinity at row {strange[0]}: {y[strange[0]]}")
+    """Return float64 labels; raise ValueError naming the first row that is not finite."""
+    invalid = np.flatnonzero(~np.isfinite(y))
+    if invalid.size:
+        raise ValueError(f"Input y contains NaN or infinity at row {invalid[0]}: {y[invalid[0]]}")
     return y.astype(float)
 
 
 @compiled
 def pair_sign(code: int, y: float, partner: float, target: float) -> float:
-    """a of one pair, for the rule with this code."""
+    """Return a of one pair, for the rule with this code."""
     if code == 0:
         return (1.0 if y == target else 0.0) - (1.0 if partner == target else 0.0)
     if code == 1:
@@ -188,23 +190,23 @@ def pair_sign(code: int, y: float, partner: float, target: float) -> float:
 
 @compiled
 def pair_offset(code: int, y: float, partner: float, target: float) -> float:
-    """b of one pair, for the rule with this code."""
+    """Return b of one pair, for the rule with this code."""
     if code == 2:
         return partner - y
     return -2.0 * pair_sign(0, y, partner, target) if code == 3 else 0.0
 
 
 def query_codes(groups: Any, n: int) -> Array:
-    """A number for each row's query, the same in every call and every process; ValueError naming the row.
+    """Return an integer code for each row's query, the same in every call and process.
 
-    A whole number is its own code and text has a 64-bit hash, so that a stream may have any number of queries.
+    An integer is its own code and text has a 64-bit hash, so that a stream may have any number of queries.
 
     >>> query_codes([7, 7, 9], 3)
     array([7, 7, 9])
     """
     if groups is None:
         return np.full(n, NO_QUERY)
-    refuse_masked("groups", groups)
+    check_unmasked("groups", groups)
     names = np.asarray(groups)
     if names.shape != (n,):
         raise ValueError(f"groups has {len(names) if names.ndim else 1} entries, but X has {n} rows")
@@ -216,19 +218,19 @@ def query_codes(groups: Any, n: int) -> Array:
             if name not in known:
                 known[name] = _query_code(name)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"groups must be whole numbers or text; got {name!r} at row {row}") from None
+            raise ValueError(f"groups must be integers or text; got {name!r} at row {row}") from None
     return np.array([known[name] for name in names.tolist()], np.int64)
 
 
 def query_code(group: Any) -> Array:
-    """``query_codes`` of one row, at the cost of one."""
+    """Return the ``query_codes`` of one row; fast for an integer."""
     if type(group) in (int, np.int64) and abs(group) < 2**63:
         return np.array([group])
     return query_codes(None if group is None else [group], 1)
 
 
 def _query_code(name: Any) -> int:
-    """The code of one query's name."""
+    """Return the code of one query's name; raise TypeError, ValueError or OverflowError for other names."""
     if isinstance(name, str):
         return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), signed=True)
     if isinstance(name, (int, float, np.integer, np.floating)) and int(name) == name:

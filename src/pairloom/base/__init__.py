@@ -1,1 +1,1 @@
-"""What everything stands on: types, checks, the clock, state trees, compiled code, seeds, threads."""
+"""Shared utilities: types, checks, row numbers of the clock, state trees, compiled code, seeds, threads."""

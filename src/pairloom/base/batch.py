@@ -1,26 +1,39 @@
-"""Rows on their way to a model."""
+"""Rows on their way to a model, and the scores they had."""
 
-from dataclasses import field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import numpy as np
 
+from pairloom.base.csr import is_sparse
+from pairloom.base.spec import WEIGHT
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 
 
-@node
-class Batch:
-    """Rows in order: x, the model's codes of the labels, weights above 0, and the query each row belongs to.
+@dataclass(frozen=True)
+class TimeColumn:
+    """The column with the time of each row, by name, or by position in rows without names.
 
-    ``time``: when each row was, where rows fade by time.
+    ``dates``: the column contains dates, and times are seconds since 1970; otherwise numbers, used as they are.
     """
 
-    X: Any
-    y: Array
-    weight: Array
-    query: Array
-    time: Array | None = field(default=None, metadata=OPTIONAL)
+    column: str | int
+    dates: bool
+
+
+@node
+class Batch:
+    """Rows in order: features, the model's codes of the labels, positive weights, and the query of each row.
+
+    ``time``: the time of each row, for models with a half-life in time.
+    """
+
+    X: Annotated[Any, "rows"]
+    y: Annotated[Array, "label _n"]
+    weight: Annotated[Array, f"f8 _n {WEIGHT}"]
+    query: Annotated[Array, "i8 _n"]
+    time: Annotated[Array, "f8 _n EARLY:LATE"] | None = field(default=None, metadata=OPTIONAL)
 
     def __len__(self) -> int:
         return len(self.y)
@@ -31,10 +44,10 @@ class Batch:
 
     @classmethod
     def join(cls, batches: "list[Batch]") -> "Batch":
-        """All rows of several batches."""
+        """Concatenate several batches."""
         if len(batches) == 1:
             return batches[0]
-        if any(hasattr(batch.X, "tocsr") for batch in batches):
+        if any(is_sparse(batch.X) for batch in batches):
             from scipy.sparse import csr_array, vstack
 
             X = vstack([csr_array(batch.X) for batch in batches], format="csr")
@@ -43,24 +56,24 @@ class Batch:
         names = ("y", "weight", "query") if batches[0].time is None else ("y", "weight", "query", "time")
         return cls(X, *(np.concatenate([getattr(b, name) for b in batches]) for name in names))
 
-    def weighted(self) -> "Batch":
-        """The rows of positive weight."""
+    def with_positive_weight(self) -> "Batch":
+        """Return the rows of positive weight."""
         keep = self.weight > 0
         return self if keep.all() else self[keep]
 
     def copy(self) -> "Batch":
-        """Rows that the caller cannot change."""
+        """Return a copy that shares no memory with the caller's arrays."""
         time = None if self.time is None else self.time.copy()
         return Batch(self.X.copy(), self.y.copy(), self.weight.copy(), self.query.copy(), time)
 
 
 @node
 class Scored:
-    """Scores of the newest rows, each given before its row was learned, with labels and weights.
+    """Scores of the newest rows, computed before each row was learned, with labels and weights.
 
-    ``scores`` (n, vectors) are those of the last n rows up to row ``end``. A model that has changed its mind about rows
-    it scored before may give their scores again; ``first``, if it is there, are then the scores of the newest rows as
-    they were when these came. ``query``: as in :class:`Batch`; None for a model that knows none.
+    ``scores`` (n, vectors) belong to the last n rows up to row ``end``. A model whose rules have changed may score
+    earlier rows again; ``first`` then contains the scores that the newest rows had on arrival. ``query``: as in
+    :class:`Batch`; None for a model without queries.
     """
 
     end: int

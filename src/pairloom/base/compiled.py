@@ -1,7 +1,7 @@
-"""Compiled array functions: one decorator, and a disk cache that an edit can never fool.
+"""Compiled array functions: one decorator, and a disk cache that is never stale.
 
-Numba stamps a cached function with its own file only, so an edit in an imported file would leave old
-machine code running. Here the cache folder is named by a hash of all sources that compiled code can come from.
+Numba checks only the file that defines a cached function, so stale machine code would run after an imported file is
+edited. Here the name of the cache folder is a hash of all source files that compiled code can depend on.
 """
 
 import hashlib
@@ -26,18 +26,18 @@ CONFIG: Any = numba.config
 
 PACKAGE = Path(__file__).parent.parent
 
-NEVER_COMPILED = frozenset({"cli", "data", "experiments"})
-"""Folders whose sources do not count: they hold no compiled function, and nothing that does imports them."""
+NEVER_COMPILED = frozenset({"cli", "data"})
+"""Folders excluded from the hash: they have no compiled functions, and no module that has any imports them."""
 
 STALE_SECONDS = 86_400
-"""Machine code of other sources is removed after a day."""
+"""Machine code of other versions is removed after a day."""
 
-FAST = {"reassoc", "contract", "nsz", "arcp"}
-"""Sums may be reordered, that is vectorised; NaN and infinity keep their meaning."""
+FASTMATH_FLAGS = {"reassoc", "contract", "nsz", "arcp"}
+"""Sums may be reordered, that is, vectorised; NaN and infinity keep their meaning."""
 
-OPTIONS: dict[str, Any] = {"fastmath": FAST, "error_model": "numpy", "nogil": True, "forceinline": True}
-"""A function that is called and not inlined is optimised twice, for itself and for its caller, with other last bits;
-which of the two runs depends on what else the process has compiled or loaded. So all are inlined."""
+OPTIONS: dict[str, Any] = {"fastmath": FASTMATH_FLAGS, "error_model": "numpy", "nogil": True, "forceinline": True}
+"""A function that is not inlined is compiled twice, separately and in its caller, and the last bits differ; which
+version runs depends on what else the process has compiled or loaded. All functions are therefore inlined."""
 
 
 def _source_hash() -> str:
@@ -51,11 +51,11 @@ def _source_hash() -> str:
 
 
 def _cache_folder() -> str:
-    """A writable folder for today's machine code; "" if there is none, and every process compiles for itself."""
-    # Numba's own key does not say whether machine code checks its indices.
+    """Return a writable folder for machine code; "" if there is none, so that every process compiles."""
+    # The cache key of Numba does not include whether machine code checks its indices.
     name = f"pairloom-{_source_hash()}" + ("-checked" if CONFIG.BOUNDSCHECK else "")
-    asked = os.environ.get("NUMBA_CACHE_DIR")
-    homes = [Path(asked)] if asked else [PACKAGE / "__pycache__", Path.home() / ".cache" / "pairloom"]
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    homes = [Path(chosen)] if chosen else [PACKAGE / "__pycache__", Path.home() / ".cache" / "pairloom"]
     for home in homes:
         try:
             (home / name).mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def _cache_folder() -> str:
         except OSError:
             continue
         for other in home.glob("pairloom-*"):
-            # Not at once: a process that started before the edit may still be at work.
+            # Not immediately: a process that started before the edit may still be running.
             if other.name != name and time.time() - other.stat().st_mtime > STALE_SECONDS:
                 shutil.rmtree(other, ignore_errors=True)
         return str(home / name)
@@ -88,15 +88,15 @@ def compiled(function: F) -> F:
     return made
 
 
-def relinked(function: Any, swaps: dict[Any, Any]) -> Any:
-    """A compiled ``function``, calling others in place of some: compiled anew, for this process alone.
+def with_calls_replaced(function: Any, swaps: dict[Any, Any]) -> Any:
+    """Compile a copy of a compiled ``function`` that calls other functions; it is not cached on disk.
 
-    ``swaps``: compiled functions and what takes their place; those that call them, at whatever depth, are added.
+    ``swaps``: compiled functions and their replacements; their direct and indirect callers are added.
     """
     if function not in swaps:
         source = function.py_func
         called = {name: source.__globals__[name] for name in source.__code__.co_names if name in source.__globals__}
-        new = {name: relinked(one, swaps) for name, one in called.items() if hasattr(one, "py_func")}
+        new = {name: with_calls_replaced(one, swaps) for name, one in called.items() if hasattr(one, "py_func")}
         changed = {name: one for name, one in new.items() if one is not called[name]}
         swaps[function] = function
         if changed:
@@ -107,7 +107,7 @@ def relinked(function: Any, swaps: dict[Any, Any]) -> Any:
 
 @compiled
 def dot(a: Array, b: Array) -> float:
-    """<a, b>; 0 if they are empty."""
+    """Return <a, b>; 0 if they are empty."""
     if a.shape[0] == 0:
         return 0.0
     total: float = a[0] * b[0]
@@ -118,7 +118,7 @@ def dot(a: Array, b: Array) -> float:
 
 @compiled
 def dots(a: Array, rows: Array, chosen: Array, out: Array) -> None:
-    """<a, row> of the chosen rows; four at a time, so that a is read once for four."""
+    """Write <a, row> of the chosen rows to ``out``; four at a time, so that a is read once for four."""
     zero = a.dtype.type(0)
     n = chosen.shape[0]
     for k in range(0, n - 3, 4):
@@ -137,7 +137,7 @@ def dots(a: Array, rows: Array, chosen: Array, out: Array) -> None:
 
 @compiled
 def squared_distances_to(a: Array, rows: Array, out: Array) -> None:
-    """||a - row||^2 of every row, without the cancellation of the expanded form; four at a time."""
+    """Write ||a - row||^2 of every row to ``out``, without the cancellation of the expanded form; four at a time."""
     zero = a.dtype.type(0)
     n = rows.shape[0]
     for k in range(0, n - 3, 4):
@@ -175,7 +175,7 @@ def add_rows(a: Array, rows: Array, chosen: Array, factors: Array) -> None:
 
 @compiled
 def row_dots(Z: Array, w: Array) -> Array:
-    """<w, z> for each row, each by the same instructions: a row's score never depends on its neighbours."""
+    """Return <w, z> for each row, always with the same instructions: a score never depends on other rows."""
     scores = Z[:, 0].copy()
     for i in range(Z.shape[0]):
         scores[i] = dot(w, Z[i])
@@ -196,9 +196,9 @@ ARTANH = tuple(1.0 / k for k in range(1, 36, 2))
 
 @compiled
 def exp_minus(a: float) -> float:
-    """exp(-a) for a >= 0, in the precision of a, without a call or a branch: loops over it are vector instructions.
+    """Return exp(-a) for a >= 0 in the precision of a, without calls or branches, so that loops are vectorised.
 
-    exp(-a) = 2^-n exp(-r) with |r| <= ln(2) / 2, by Taylor's series. Unrolled: vectorisation asks for it.
+    exp(-a) = 2^-n exp(-r) with |r| <= ln(2) / 2, by a Taylor series, unrolled for vectorisation.
     """
     c, one = type(a), type(a)(1)
     a = min(a, c(700))
@@ -220,7 +220,7 @@ def exp_minus(a: float) -> float:
 
 @compiled
 def log_one_plus(e: float) -> float:
-    """log(1 + e) for 0 <= e <= 1, as ``exp_minus``: 2 artanh(z) with z = e / (2 + e)."""
+    """Return log(1 + e) for 0 <= e <= 1, vectorised like ``exp_minus``: 2 artanh(z) with z = e / (2 + e)."""
     c = type(e)
     z = e / (c(2) + e)
     t = z * z

@@ -1,6 +1,6 @@
-"""CSR rows: how to tell them, and how compiled code takes them.
+"""CSR rows: how to recognise them, and the arrays that compiled code takes.
 
-SciPy's sparse module is imported only once sparse rows are there: loading it would slow down every start.
+SciPy's sparse module is imported only when sparse rows arrive: importing it would slow down every start.
 """
 
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ import numpy as np
 
 from pairloom.base.typing import Array
 
-FOLD = 1e-100
-"""A factor below this is multiplied in, which is a pass over all columns."""
+MIN_SCALE = 1e-100
+"""A lazy scale factor below this is multiplied into the vector, at the cost of a pass over all columns."""
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether ``X`` is a SciPy sparse matrix or array, of any format."""
+    """Return whether ``X`` is a SciPy sparse matrix or array, of any format."""
     return hasattr(X, "tocsr")
 
 
-def csr(X: Any) -> Any:
-    """Dense rows as CSR; CSR rows as they are."""
+def to_csr(X: Any) -> Any:
+    """Return dense rows as CSR; sparse rows are returned unchanged."""
     from scipy.sparse import csr_array
 
     return X if is_sparse(X) else csr_array(X)
 
 
 @dataclass(frozen=True)
-class Rows:
-    """CSR rows as compiled code takes them; a slice of them shares the entries."""
+class CSRRows:
+    """The three arrays of CSR rows, as compiled code takes them; slices share the entries."""
 
     data: Array
     indices: Array
@@ -37,19 +37,19 @@ class Rows:
     def __len__(self) -> int:
         return len(self.indptr) - 1
 
-    def __getitem__(self, part: slice) -> "Rows":
+    def __getitem__(self, part: slice) -> "CSRRows":
         start, stop, _ = part.indices(len(self))
-        return Rows(self.data, self.indices, self.indptr[start : stop + 1])
+        return CSRRows(self.data, self.indices, self.indptr[start : stop + 1])
 
     @classmethod
-    def of(cls, X: Any) -> "Rows":
-        """The rows of a CSR array."""
+    def of(cls, X: Any) -> "CSRRows":
+        """Return the rows of a CSR array."""
         return cls(
             np.ascontiguousarray(X.data), X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
         )
 
-
-def rows_of_cells(cells: Array, dtype: Any) -> Rows:
-    """Rows of length 1 with the same number in m places each, ``cells`` (n, m), in order."""
-    n, m = cells.shape
-    return Rows(np.full(n * m, 1.0 / np.sqrt(m), dtype), cells.reshape(-1), np.arange(0, n * m + 1, m))
+    @classmethod
+    def of_cells(cls, cells: Array, dtype: Any) -> "CSRRows":
+        """Return rows of norm 1 with the same value in m places each, ``cells`` (n, m), in order."""
+        n, m = cells.shape
+        return cls(np.full(n * m, 1.0 / np.sqrt(m), dtype), cells.reshape(-1), np.arange(0, n * m + 1, m))

@@ -1,15 +1,15 @@
-"""Packages that only some uses need: imported on first use, with a sentence that names the extra."""
+"""Optional dependencies: imported on first use, with an error that names the extra to install."""
 
 from importlib import import_module
 from types import ModuleType
 
 
 class MissingExtra(ImportError):
-    """A package of an extra is not installed; the message says how to get it."""
+    """An optional dependency is not installed; the message says how to install it."""
 
 
-def needed(module: str, extra: str, what: str) -> ModuleType:
-    """Import a module that ``extra`` brings; ``what`` begins the sentence that a user reads where it is missing."""
+def import_extra(module: str, extra: str, what: str) -> ModuleType:
+    """Import a module that ``extra`` installs; ``what`` is the subject of the error message if it is missing."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Files that are complete or not there: whoever reads one never finds half of it."""
+"""Atomic writes: a reader finds the old file or the complete new one, never a part of it."""
 
 import errno
 import os
@@ -10,10 +10,10 @@ from secrets import token_hex
 from typing import BinaryIO
 
 
-def regular(path: Path) -> Path:
-    """The file that a name leads to, links followed; OSError if that exists and is not a regular file.
+def regular_file(path: Path) -> Path:
+    """Return ``path`` with links resolved; OSError if it exists and is not a regular file.
 
-    To rename a file onto a device, a FIFO or a socket would replace it: as root, even /dev/null.
+    Renaming a file onto a device, a FIFO or a socket would replace it: as root, even /dev/null.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -28,23 +28,23 @@ def regular(path: Path) -> Path:
 
 
 @contextmanager
-def replacing(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
-    """A new file, written beside ``path``, that replaces it if all goes well; otherwise ``path`` stays as it is.
+def replacing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Open a temporary file beside ``path`` that replaces it on success; on any error ``path`` is left unchanged.
 
-    It has the permissions of the old file, if there is one. ``lasting``: it is flushed to the disk before it is
-    renamed, and its name after, so that it is there after a loss of power. OSError if ``path`` exists and is not a
-    regular file.
+    The new file keeps the permissions of the old one. ``durable``: the content is flushed to disk before the rename,
+    and the rename after it, so that the file survives a power failure. OSError if ``path`` exists and is not a regular
+    file.
     """
-    path = regular(path)
+    path = regular_file(path)
     temporary = path.with_name(f"{path.name}.{token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
             copy_mode(path, temporary)
             yield file
             file.flush()
-            if lasting:
+            if durable:
                 os.fsync(file.fileno())
-        rename(temporary, path, lasting=lasting)
+        rename(temporary, path, durable=durable)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
@@ -52,15 +52,15 @@ def replacing(path: Path, *, lasting: bool = True) -> Iterator[BinaryIO]:
 
 
 def copy_mode(old: Path, new: Path) -> None:
-    """Give a file the permissions of an older one, if that is there."""
+    """Copy the permissions of an old file, if it exists, to a new one."""
     with suppress(FileNotFoundError):
         os.chmod(new, stat.S_IMODE(old.stat().st_mode))
 
 
-def rename(old: Path, new: Path, *, lasting: bool = True) -> None:
+def rename(old: Path, new: Path, *, durable: bool = True) -> None:
     """Replace one file by another in one step."""
     os.replace(old, new)
-    if lasting and os.name == "posix":  # Windows has no such call
+    if durable and os.name == "posix":  # Windows cannot fsync a folder
         handle = os.open(new.parent, os.O_RDONLY)
         try:
             os.fsync(handle)

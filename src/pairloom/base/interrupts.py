@@ -1,7 +1,7 @@
-"""Signals while a model learns: their handlers run between pieces of the work, never in the middle of one.
+"""Signals while a model learns: handlers run between pieces of the work, never within one.
 
-Python runs the handler of a signal between any two instructions of the main thread, and most handlers raise: that of
-Ctrl-C raises KeyboardInterrupt. Half of a row would then be learned.
+Python runs signal handlers between any two instructions of the main thread, and most raise an exception; the handler of
+Ctrl-C raises KeyboardInterrupt. A row would then be learned only in part.
 """
 
 import signal
@@ -13,21 +13,21 @@ from typing import Any, Self
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGALRM") if hasattr(signal, name)]
 
-SHORT, LONG = 0.05, 0.2
-"""Seconds: pieces that take less become longer, those that take more shorter."""
+MIN_PIECE_SECONDS, MAX_PIECE_SECONDS = 0.05, 0.2
+"""The next piece is longer after one that took less, and shorter after one that took more."""
 
-ROWS = 256
-"""Of the first piece. Pieces end at multiples of it, where blocks of rows end as well."""
+FIRST_PIECE_ROWS = 256
+"""Pieces end at multiples of it, where blocks of rows end as well."""
 
 
-class Unbroken:
-    """A context in which the handlers of signals wait for the end of a piece of work.
+class DeferredSignals:
+    """A context manager that defers signal handlers to the end of a piece of work.
 
-    Only handlers written in Python wait, and only in the main thread: no others can raise. One that does not raise
-    changes nothing; the work goes on.
+    Only handlers written in Python are deferred, and only in the main thread: no others can raise. After a handler that
+    does not raise, the work continues.
 
     >>> rows = []
-    >>> with Unbroken() as work:
+    >>> with DeferredSignals() as work:
     ...     for piece in work.pieces(0, 600):
     ...         rows.append((piece.start, piece.stop))
     >>> rows[0], rows[-1][1]
@@ -35,67 +35,67 @@ class Unbroken:
     """
 
     def __init__(self) -> None:
-        self._before: dict[int, Any] = {}
-        self._caught: list[tuple[int, FrameType | None]] = []
+        self._handlers: dict[int, Any] = {}
+        self._pending: list[tuple[int, FrameType | None]] = []
 
     def __enter__(self) -> Self:
-        self._hold()
+        self._defer()
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
-            self._release()
+            self._restore()
         finally:
-            self._handle()
+            self._run_pending()
 
     def pieces(self, start: int, n: int) -> Iterator[slice]:
-        """Slices of ``n`` rows that come after row ``start``, each of them about a tenth of a second long.
+        """Yield slices of the ``n`` rows after row ``start``, each about a tenth of a second long.
 
-        Handlers that wait run after each.
+        Deferred handlers run after each slice.
         """
-        at, size = 0, ROWS
+        at, size = 0, FIRST_PIECE_ROWS
         while at < n:
-            end = n if n - at <= size else at + size - (start + at) % min(size, ROWS)
+            end = n if n - at <= size else at + size - (start + at) % min(size, FIRST_PIECE_ROWS)
             began = perf_counter()
             yield slice(at, end)
-            seconds = perf_counter() - began
-            at, size = end, 2 * size if seconds < SHORT else max(1, size // 2) if seconds > LONG else size
-            if self._caught and at < n:
-                self._release()
-                self._handle()
-                self._hold()
+            seconds, at = perf_counter() - began, end
+            if seconds < MIN_PIECE_SECONDS:
+                size *= 2
+            elif seconds > MAX_PIECE_SECONDS:
+                size = max(1, size // 2)
+            if self._pending and at < n:
+                self._restore()
+                self._run_pending()
+                self._defer()
 
-    def _hold(self) -> None:
+    def _defer(self) -> None:
         if current_thread() is not main_thread():
             return
         try:
             for number in SIGNALS:
                 handler = signal.getsignal(number)
                 if callable(handler):
-                    self._before[number] = handler
-                    signal.signal(number, self._catch)
-        except BaseException:  # of a signal that was not held yet
-            self._release()
+                    self._handlers[number] = handler
+                    signal.signal(number, lambda *caught: self._pending.append(caught))
+        except BaseException:  # raised by the handler of a signal that was not deferred yet
+            self._restore()
             raise
 
-    def _release(self) -> None:
-        held, self._before = self._before, {}
+    def _restore(self) -> None:
+        handlers, self._handlers = self._handlers, {}
         try:
-            for number, handler in held.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
-        except BaseException:  # of a signal that is held no longer: nor may the others be
-            for number, handler in held.items():
+        except BaseException:  # raised by a handler that was just restored: restore the others too
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
             raise
 
-    def _handle(self) -> None:
-        while self._caught:
-            number, frame = self._caught.pop(0)
+    def _run_pending(self) -> None:
+        while self._pending:
+            number, frame = self._pending.pop(0)
             handler = signal.getsignal(number)
             if callable(handler):
                 handler(number, frame)
             else:
                 signal.raise_signal(number)
-
-    def _catch(self, number: int, frame: FrameType | None) -> None:
-        self._caught.append((number, frame))

@@ -1,4 +1,4 @@
-"""Seeds: one number from whatever users pass as random_state, never from the global generator."""
+"""Seeds from ``random_state``, never from the global generator."""
 
 from copy import deepcopy
 from typing import Any
@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence
 
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
 
 def seed_of(random_state: Any) -> int | None:
-    """A seed; None stays None, which takes fresh entropy."""
+    """Return a seed; None, for fresh entropy, is returned unchanged."""
     if random_state is None:
         return None
     if isinstance(random_state, np.random.Generator):
@@ -17,25 +19,23 @@ def seed_of(random_state: Any) -> int | None:
         return int(random_state.randint(2**31))
     if isinstance(random_state, (int, np.integer)) and random_state >= 0:
         return int(random_state)
-    raise ValueError(
-        f"random_state must be None, a whole number >= 0, a Generator or a RandomState; got {random_state!r}"
-    )
+    raise ValueError(f"random_state must be None, an integer >= 0, a Generator or a RandomState; got {random_state!r}")
 
 
 def next_seed(random_state: Any) -> int | None:
-    """What ``seed_of`` will give; a generator does not advance."""
+    """Return the seed that ``seed_of`` would return, without advancing a generator."""
     return seed_of(deepcopy(random_state))
 
 
 def generator(seed: int) -> np.random.Generator:
-    """The learner's generator.
+    """Return the random generator of a learner.
 
-    Not ``default_rng(seed)``: users draw synthetic rows from that, with the same seed, and these rows would be the very
-    numbers of which random frequencies are made.
+    Not ``default_rng(seed)``: users draw synthetic rows from that generator with the same seed, and the random
+    frequencies would consist of the same numbers as the rows.
     """
     return np.random.default_rng((seed, 0x9A17))
 
 
 def fresh_seed() -> int:
-    """A seed from the system's entropy."""
+    """Return a seed from the system's entropy."""
     return int(SeedSequence().generate_state(1)[0])

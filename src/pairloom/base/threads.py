@@ -1,7 +1,7 @@
-"""BLAS on one thread while learning or scoring: small products gain nothing from more and lose much on a busy machine.
+"""Limit BLAS to one thread while learning or scoring: more do not help small products, and slow down a busy machine.
 
-The number of threads is the process's, not a thread's. So it is counted who is inside: the first to come in sets it to
-one, the last to go out sets it back.
+The number of BLAS threads belongs to the process, not to a Python thread. The first thread to enter therefore sets it
+to one, and the last to leave restores it.
 """
 
 import os
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class OneThread:
-    """A context in which BLAS has one thread; threads may be in it at the same time, and in it twice."""
+    """A context manager in which BLAS uses one thread; it may be entered by several threads, and several times."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -30,7 +30,7 @@ class OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if self._inside == 0:
-                self._look()
+                self._find_libraries()
                 self._before = [library.get_num_threads() for library in self._libraries]
                 for library in self._libraries:
                     set_threads(library, 1)
@@ -43,12 +43,12 @@ class OneThread:
                 for library, threads in zip(self._libraries, self._before, strict=True):
                     set_threads(library, threads)
 
-    def forget(self) -> None:
-        """Nobody is inside."""
+    def reset(self) -> None:
+        """Start over in a forked child, which has none of the threads of its parent, nor their locks."""
         self._lock, self._inside = Lock(), 0
 
-    def _look(self) -> None:
-        """Find the libraries, which takes milliseconds: once, and again when SciPy has brought its own."""
+    def _find_libraries(self) -> None:
+        """Find the libraries once, since this takes milliseconds, and again after SciPy has loaded its own."""
         with_scipy = "scipy.linalg" in sys.modules
         if with_scipy != self._with_scipy:
             self._with_scipy = with_scipy
@@ -56,10 +56,10 @@ class OneThread:
 
 
 def set_threads(library: Any, threads: int) -> None:
-    """Set the threads of a library, whichever thread did so last.
+    """Set the number of threads of a library, regardless of which Python thread did so last.
 
-    threadpoolctl lets one thread at a time do this, until it has cleared the way. Here the last to go out need not be
-    the first that came in; and whoever had set a limit before can lift it afterwards.
+    threadpoolctl lets only the thread that set a limit change it until it is cleared. Here the last thread to leave
+    need not be the first that entered, and limits that others have set must remain changeable.
     """
     clear = getattr(library, "clear_controlling_thread", lambda force: None)
     clear(force=True)
@@ -70,12 +70,11 @@ def set_threads(library: Any, threads: int) -> None:
 ONE_THREAD = OneThread()
 
 if hasattr(os, "register_at_fork"):
-    # A child has none of its parent's threads: whoever was inside, or held the lock, is not there.
-    os.register_at_fork(after_in_child=ONE_THREAD.forget)
+    os.register_at_fork(after_in_child=ONE_THREAD.reset)
 
 
 def on_one_thread(function: Callable[P, T]) -> Callable[P, T]:
-    """A function during which BLAS has one thread."""
+    """Decorate a function so that BLAS uses one thread while it runs."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> T:

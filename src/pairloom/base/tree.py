@@ -1,15 +1,18 @@
-"""State as a tree: dataclasses of arrays, numbers, text and random generators.
+"""State as a tree: dataclasses of arrays, numbers, strings and random generators.
 
-All that learning changes is in such a tree. What can be done with any state is written once, here: ``flatten`` and
+Everything that learning changes is in such a tree. Operations on any state are written once, here: ``flatten`` and
 ``unflatten``, ``copy``, ``nbytes``, ``same`` and ``cast``.
 
-A field says what it is. ``Rounded``: an array with as many digits as the model's dtype has; all others are exact.
-``field(metadata=DERIVED)``: made from the rest when it is asked for, and no part of the state; None until then.
-``field(metadata=SHARED)``: never written into, so that a copy need not copy it, unless it says that it ``changes``.
-``field(default=None, metadata=OPTIONAL)``: left out of the flat tree while it is None, as in files that know no better.
+The annotation of a field is its specification (:mod:`pairloom.base.spec`). Arrays of dtype ``R`` have the precision of
+the model's dtype, all others are exact; ``Rounded`` is such an array of any shape.
+``field(metadata=DERIVED)``: a cache computed from the other fields, not part of the state; None until it is computed.
+``field(metadata=SHARED)``: never modified in place, so that ``copy`` shares it, unless the attribute ``changes``
+of the value is true.
+``field(default=None, metadata=OPTIONAL)``: omitted from the flat tree while it is None, as in files that
+predate the field.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from typing import Annotated, Any, TypeVar, dataclass_transform, get_args
@@ -20,35 +23,35 @@ from pairloom.base.typing import Array
 
 T = TypeVar("T")
 
-ROUNDED = "rounded"
-Rounded = Annotated[Array, ROUNDED]
-"""An array whose numbers have the digits of the model's dtype. One of no dimension is a number, and exact."""
+Rounded = Annotated[Array, "R *"]
+"""An array in the precision of the model's dtype. One without dimensions is an exact number."""
 
 DERIVED, SHARED, OPTIONAL = {"derived": True}, {"shared": True}, {"optional": True}
 
 NODES: dict[str, type] = {}
-"""The classes of which states are made, by name."""
+"""The classes decorated by ``node``, by name."""
 
 Plain = bool | int | float | str | None
 
 
 @dataclass_transform(field_specifiers=(field,))
 def node(kind: type[T]) -> type[T]:
-    """A dataclass that is part of a state, known to ``unflatten`` by its name."""
+    """Make a class a dataclass that is part of states, and register its name for ``unflatten``."""
     made: type[T] = dataclass(eq=False)(kind)
     if any(f.metadata.get("derived") for f in fields(made)):  # type: ignore[arg-type]
-        setattr(made, "__getstate__", _pickled)  # noqa: B010
-    if made.__name__ in NODES:
-        raise TypeError(f"there are two kinds of state with the name {made.__name__}")
+        setattr(made, "__getstate__", _without_derived)  # noqa: B010
+    known = NODES.get(made.__name__, made)  # the same names if a notebook cell is run again
+    if (known.__module__, known.__qualname__) != (made.__module__, made.__qualname__):
+        raise TypeError(f"there are two state classes with the name {made.__name__}")
     NODES[made.__name__] = made
     return made
 
 
 @dataclass(frozen=True)
 class Flat:
-    """A tree as three tables by path, such as ``learned.memory.slots.points``: what JSON and raw bytes can hold.
+    """A tree as three tables, by paths such as ``learned.memory.slots.points``: for JSON and raw bytes.
 
-    ``kinds`` says what is at each branch: the name of a node, "list 3", "dict", "csr" or a generator's name.
+    ``kinds`` has the kind of each branch: the name of a node, "list 3", "dict a|b", "csr 10 4" or "generator PCG64".
     """
 
     arrays: dict[str, Array]
@@ -56,26 +59,32 @@ class Flat:
     kinds: dict[str, str]
 
     def __contains__(self, path: str) -> bool:
-        """Whether anything is there."""
         return path in self.arrays or path in self.values or path in self.kinds
 
 
+def join_path(path: str, name: str) -> str:
+    """Return the path of a field below another path; either may be empty.
+
+    >>> join_path("learned", "w"), join_path("", "w")
+    ('learned.w', 'w')
+    """
+    return f"{path}.{name}" if path and name else path or name
+
+
 def flatten(tree: Any) -> Flat:
-    """Named arrays and plain values; arrays are not copied. TypeError for what is neither."""
+    """Return a tree as named arrays and plain values, without copying arrays; TypeError for any other leaf."""
     flat = Flat({}, {}, {})
     _flatten(tree, "", flat)
     return flat
 
 
-def unflatten(flat: Flat, nodes: Iterable[type] = ()) -> Any:
-    """The tree of ``flatten``; ``nodes``: classes from outside of which it is made as well."""
-    return _unflatten(flat, "", NODES | {kind.__name__: kind for kind in nodes})
-
-
 def copy(tree: T) -> T:
-    """A tree that shares nothing that is written into; what is derived is left out."""
+    """Return a copy that shares only fields that are never modified in place; derived fields are omitted."""
     if is_dataclass(tree) and not isinstance(tree, type):
-        made = {f.name: _copy_of(f, getattr(tree, f.name)) for f in _own(tree)}
+        made = {f.name: getattr(tree, f.name) for f in _state_fields(tree)}
+        for f in _state_fields(tree):
+            if not f.metadata.get("shared") or getattr(made[f.name], "changes", False):
+                made[f.name] = copy(made[f.name])
         return type(tree)(**made)
     if isinstance(tree, list):
         return [copy(item) for item in tree]  # type: ignore[return-value]
@@ -85,11 +94,11 @@ def copy(tree: T) -> T:
 
 
 def cast(tree: T, dtype: Any) -> T:
-    """A tree whose rounded arrays have this dtype; what has it already is not copied."""
+    """Return a tree whose rounded arrays have this dtype; arrays that have it already are not copied."""
     if not is_dataclass(tree) or isinstance(tree, type):
         return tree
     made: dict[str, Any] = {}
-    for f in _own(tree):
+    for f in _state_fields(tree):
         value = getattr(tree, f.name)
         if is_rounded(f) and isinstance(value, np.ndarray):
             made[f.name] = value.astype(dtype, copy=False) if value.ndim else value
@@ -99,7 +108,7 @@ def cast(tree: T, dtype: Any) -> T:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two trees are equal to the last bit."""
+    """Return whether two trees are equal to the last bit."""
     one, other = flatten(a), flatten(b)
     if one.kinds != other.kinds or one.arrays.keys() != other.arrays.keys():
         return False
@@ -111,12 +120,12 @@ def same(a: Any, b: Any) -> bool:
 
 
 def nbytes(tree: Any) -> int:
-    """Bytes of all arrays, derived ones too, each counted once; sparse rows count their three arrays."""
+    """Return the bytes of all arrays, derived ones included, each counted once; sparse rows have three arrays."""
     return sum({id(array): array.nbytes for array in list(arrays(tree))}.values())
 
 
 def arrays(tree: Any) -> Iterator[Array]:
-    """All arrays of a tree, derived ones too."""
+    """Yield all arrays of a tree, derived ones included."""
     if isinstance(tree, np.ndarray):
         yield tree
     elif hasattr(tree, "indptr"):
@@ -130,22 +139,19 @@ def arrays(tree: Any) -> Iterator[Array]:
 
 
 def is_rounded(f: "Field[Any]") -> bool:
-    """Whether a field holds an array of the model's dtype."""
-    return any(ROUNDED in getattr(kind, "__metadata__", ()) for kind in (f.type, *get_args(f.type)))
+    """Return whether a field holds an array of the model's dtype."""
+    specs = [text for kind in (f.type, *get_args(f.type)) for text in getattr(kind, "__metadata__", ())]
+    return any(isinstance(text, str) and text.startswith("R ") for text in specs)
 
 
-def _pickled(tree: Any) -> dict[str, Any]:
-    """What a pickle holds: the state, and nothing that is derived from it."""
+def _without_derived(tree: Any) -> dict[str, Any]:
+    """Return the state for pickling, without derived fields."""
     return {**vars(tree), **{f.name: None for f in fields(tree) if f.metadata.get("derived")}}
 
 
-def _own(tree: Any) -> "Iterator[Field[Any]]":
-    """The fields that are state."""
+def _state_fields(tree: Any) -> "Iterator[Field[Any]]":
+    """Return the fields that are part of the state, that is, not derived."""
     return (f for f in fields(tree) if not f.metadata.get("derived"))
-
-
-def _copy_of(f: "Field[Any]", value: Any) -> Any:
-    return value if f.metadata.get("shared") and not getattr(value, "changes", False) else copy(value)
 
 
 def _flatten(tree: Any, path: str, flat: Flat) -> None:
@@ -159,14 +165,14 @@ def _flatten(tree: Any, path: str, flat: Flat) -> None:
         kind, parts = _branches(tree, path)
         flat.kinds[path] = kind
         for name, part in parts.items():
-            _flatten(part, f"{path}.{name}" if path else name, flat)
+            _flatten(part, join_path(path, name), flat)
 
 
 def _branches(tree: Any, path: str) -> tuple[str, dict[str, Any]]:
-    """What a branch is, and its parts by name."""
+    """Return the kind of a branch, and its parts by name."""
     if is_dataclass(tree):
         tree = tree.canonical() if hasattr(tree, "canonical") else tree
-        own = [f for f in _own(tree) if not f.metadata.get("optional") or getattr(tree, f.name) is not None]
+        own = [f for f in _state_fields(tree) if not f.metadata.get("optional") or getattr(tree, f.name) is not None]
         return type(tree).__name__, {f.name: getattr(tree, f.name) for f in own}
     if isinstance(tree, list | tuple) or (isinstance(tree, np.ndarray) and tree.ndim == 1):
         items = tree.tolist() if isinstance(tree, np.ndarray) else tree
@@ -180,10 +186,11 @@ def _branches(tree: Any, path: str) -> tuple[str, dict[str, Any]]:
     if isinstance(tree, np.random.Generator):
         state = dict(tree.bit_generator.state)
         return f"generator {state.pop('bit_generator')}", {**state, "state": dict(state["state"])}
-    raise TypeError(f"{path or 'the state'} holds a {type(tree).__name__}, which is neither an array nor a plain value")
+    raise TypeError(f"{path or 'the state'} contains a {type(tree).__name__}, neither an array nor a plain value")
 
 
-def _unflatten(flat: Flat, path: str, nodes: dict[str, type]) -> Any:
+def unflatten(flat: Flat, path: str = "") -> Any:
+    """Return the tree that was flattened, or the part of it at a path."""
     if path in flat.arrays:
         return flat.arrays[path]
     if path in flat.values:
@@ -192,7 +199,7 @@ def _unflatten(flat: Flat, path: str, nodes: dict[str, type]) -> Any:
     rest = about.split("|" if kind == "dict" else " ")
 
     def part(name: str) -> Any:
-        return _unflatten(flat, f"{path}.{name}" if path else name, nodes)
+        return unflatten(flat, join_path(path, name))
 
     if kind in ("list", "tuple", "objects"):
         items = [part(str(i)) for i in range(int(rest[0]))]
@@ -204,22 +211,13 @@ def _unflatten(flat: Flat, path: str, nodes: dict[str, type]) -> Any:
 
         return csr_array((part("data"), part("indices"), part("indptr")), shape=(int(rest[0]), int(rest[1])))
     if kind == "generator":
-        return _generator(rest[0], part)
-    if kind not in nodes:
-        raise ValueError(f"{path or 'the state'} is a {kind}, which is not known here")
-    dot = f"{path}." if path else ""
-    own = [f.name for f in _own(nodes[kind]) if not f.metadata.get("optional") or dot + f.name in flat]
-    return nodes[kind](**{name: part(name) for name in own})
-
-
-def _generator(name: str, part: Any) -> np.random.Generator:
-    if name != "PCG64":
-        raise ValueError(f"a generator must be PCG64, not {name}")
-    made = np.random.PCG64()
-    made.state = {
-        "bit_generator": name,
-        "state": part("state"),
-        "has_uint32": part("has_uint32"),
-        "uinteger": part("uinteger"),
-    }
-    return np.random.Generator(made)
+        state: Any = {"bit_generator": rest[0]} | {name: part(name) for name in ("state", "has_uint32", "uinteger")}
+        made = np.random.PCG64()
+        made.state = state  # ValueError for the state of another generator
+        return np.random.Generator(made)
+    if kind not in NODES:
+        raise ValueError(f"{path or 'the state'} has the unknown class {kind}")
+    names = [
+        f.name for f in _state_fields(NODES[kind]) if not f.metadata.get("optional") or join_path(path, f.name) in flat
+    ]
+    return NODES[kind](**{name: part(name) for name in names})

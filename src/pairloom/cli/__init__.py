@@ -1,15 +1,15 @@
-"""The command ``pairloom``: here only the door, which opens with or without the packages behind it."""
+"""The command ``pairloom``."""
 
 import sys
 
-from pairloom.base.extras import MissingExtra, needed
+from pairloom.base.extras import MissingExtra, import_extra
 
 
 def app() -> None:
-    """Run the command; where a package is missing, one sentence and status 1."""
+    """Run the command; exit with a message and status 1 if a package is missing."""
     try:
         for package in ("typer", "rich"):
-            needed(package, "cli", "The command pairloom")
+            import_extra(package, "cli", "The command pairloom")
         from pairloom.cli.commands import app as commands
 
         commands(prog_name="pairloom")

@@ -1,21 +1,21 @@
-"""Malformed rows: reported with their place, or put aside."""
+"""Malformed rows: report them with their position, or skip and quarantine them."""
 
 from collections.abc import Callable
 
 import typer
 
-from pairloom.cli.ending import message_of
+from pairloom.cli.errors import error_message
 from pairloom.cli.outputs import Output
-from pairloom.cli.taken import Taken
-from pairloom.data.readers import Faults, InputError, Piece, in_halves
-from pairloom.data.readers.sifting import REFUSED
+from pairloom.cli.rows import RowBatch
+from pairloom.data.readers.base import PARSE_ERRORS, Chunk, RowErrors, bisect_rows
+from pairloom.data.readers.opening import FileError
 
-MOST_REPORTED = 5
+MAX_PRINTED = 5
 """Skipped rows that are printed one by one."""
 
 
-class BadRow(InputError):
-    """A row that stops a command. ``row``: its place in the piece."""
+class BadRow(FileError):
+    """A malformed row that stops a command. ``row``: its number in the chunk."""
 
     def __init__(self, text: str, row: int) -> None:
         super().__init__(text)
@@ -23,48 +23,48 @@ class BadRow(InputError):
 
 
 class BadRows:
-    """What becomes of them: the first stops the command, or all are counted, and put into a file as they were."""
+    """Handler of malformed rows: stops at the first one, or counts them and copies them to a file."""
 
     def __init__(self, skip: bool, quarantine: Output | None, quiet: bool = False) -> None:
         if quarantine is not None and not skip:
-            raise ValueError("--quarantine is for rows that are skipped: --on-bad-row skip")
+            raise ValueError("--quarantine requires --on-bad-row skip")
         self.skip, self.quarantine, self.quiet, self.count = skip, quarantine, quiet, 0
 
-    def through(
-        self, piece: Piece, taken: Callable[[], Taken], sifted: Callable[[], tuple[Taken, Faults]],
-        attempt: Callable[[Taken], Faults | None],
+    def process(
+        self, chunk: Chunk, read: Callable[[], RowBatch], read_valid: Callable[[], tuple[RowBatch, RowErrors]],
+        attempt: Callable[[RowBatch], RowErrors | None],
     ) -> None:  # fmt: skip
-        """Attempt rows of a piece, in order: all that can be taken, or up to the first that cannot, which is reported.
+        """Call ``attempt`` for all valid rows of a chunk in order, or for those before the first malformed row.
 
-        ``taken`` gives all rows or raises ValueError; ``sifted``, which takes longer, those that can be taken. What
-        ``attempt`` returns are faults of rows that it left out.
+        ``read`` returns all rows or raises ValueError; ``read_valid``, which is slower, returns the valid ones.
+        ``attempt`` returns errors of rows that it left out.
         """
         try:
-            attempt(taken())
+            attempt(read())
             return
-        except REFUSED:
-            rows, faults = sifted()
-        if faults and not self.skip:
-            rows = rows[rows.rows < min(faults)]
+        except PARSE_ERRORS:
+            batch, errors = read_valid()
+        if errors and not self.skip:
+            batch = batch[batch.rows < min(errors)]
 
-        def on_bad(place: int, error: ValueError) -> None:
+        def on_error(place: int, error: ValueError) -> None:
             if not self.skip:
-                self.report(piece, int(rows.rows[place]), message_of(error))
-            faults[int(rows.rows[place])] = message_of(error)
+                self.report(chunk, int(batch.rows[place]), error_message(error))
+            errors[int(batch.rows[place])] = error_message(error)
 
-        in_halves(0, len(rows), lambda low, high: faults.update(attempt(rows[low:high]) or {}), on_bad)
-        for row in sorted(faults):
-            self.report(piece, row, faults[row])
+        bisect_rows(0, len(batch), lambda low, high: errors.update(attempt(batch[low:high]) or {}), on_error)
+        for row in sorted(errors):
+            self.report(chunk, row, errors[row])
 
-    def report(self, piece: Piece, row: int, fault: str) -> None:
-        """A row that cannot be taken."""
+    def report(self, chunk: Chunk, row: int, message: str) -> None:
+        """Stop at a malformed row, or skip it."""
         self.count += 1
-        if not self.skip or (not self.quiet and self.count <= MOST_REPORTED):
-            text = f"{piece.name}:{piece.records.line_of(row)}: {fault}"
+        if not self.skip or (not self.quiet and self.count <= MAX_PRINTED):
+            text = f"{chunk.name}:{chunk.records.line_of(row)}: {message}"
             if not self.skip:
                 raise BadRow(text, row)
-            last = "; the next ones are counted" if self.count == MOST_REPORTED else ""
+            last = "; further rows are counted only" if self.count == MAX_PRINTED else ""
             typer.echo(f"{text} (skipped{last})", err=True)
         if self.quarantine is not None:
-            header = b"" if self.quarantine.size() else piece.header
-            self.quarantine.write(header + piece.records.record(row))
+            header = b"" if self.quarantine.size() else chunk.header
+            self.quarantine.write(header + chunk.records.record(row))

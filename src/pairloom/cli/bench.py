@@ -1,4 +1,4 @@
-"""`pairloom bench`: how fast this machine learns, from arrays and from a CSV, and how fast it scores."""
+"""`pairloom bench`: speed of learning, from arrays and from CSV, and of scoring."""
 
 import tempfile
 from contextlib import redirect_stdout
@@ -11,44 +11,44 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from pairloom.base.extras import needed
+from pairloom.base.extras import import_extra
 from pairloom.base.typing import Array
-from pairloom.cli.fit import Asked, run
-from pairloom.cli.parameters import estimator
-from pairloom.cli.saying import result
+from pairloom.cli import fit
+from pairloom.cli.console import print_result
+from pairloom.cli.parameters import make_estimator
 
-CHUNK = 10_000
+CHUNK_ROWS = 10_000
 CASES = {"AUCClassifier": ("AUCClassifier", []), "FPOGD, D = 1024": ("FPOGD", ["n_components=1024"])}
 
 
 def stream(n: int, d: int) -> tuple[Array, Array]:
-    """Normal rows, of which those far from the middle in their first columns are positive: about one in six."""
+    """Generate normal rows; those far from 0 in their first columns, about one in six, are positive."""
     X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
     far = np.square(X[:, :5]).sum(axis=1)
     return X, (far > 1.6 * min(d, 5)).astype(int)
 
 
 def write_csv(path: Path, X: Array, y: Array) -> None:
-    """Rows with as many digits as they have."""
-    pyarrow, csv = (needed(name, "io", "Writing CSV") for name in ("pyarrow", "pyarrow.csv"))
+    """Write rows at full precision."""
+    pyarrow, csv = (import_extra(name, "io", "Writing CSV") for name in ("pyarrow", "pyarrow.csv"))
     csv.write_csv(pyarrow.table({**{f"x{j}": X[:, j] for j in range(X.shape[1])}, "label": y}), path)
 
 
 def measure(system: str, settings: list[str], X: Array, y: Array, folder: Path) -> dict[str, float]:
-    """Rows per second, after a few that load the machine code."""
-    estimator(system, settings).fit(X[:2100], y[:2100]).score_many(X[:100])
-    model, began = estimator(system, settings), perf_counter()
-    for start in range(0, len(y), CHUNK):
-        model.partial_fit(X[start : start + CHUNK], y[start : start + CHUNK])
+    """Return rows per second, after a few rows that load the compiled code."""
+    make_estimator(system, settings).fit(X[:2100], y[:2100]).score_many(X[:100])
+    model, began = make_estimator(system, settings), perf_counter()
+    for start in range(0, len(y), CHUNK_ROWS):
+        model.partial_fit(X[start : start + CHUNK_ROWS], y[start : start + CHUNK_ROWS])
     arrays = perf_counter() - began
-    asked = Asked(
+    options = fit.FitOptions(
         files=[str(folder / "rows.csv")], model=folder / "model", system=system, settings=settings, label="label",
-        positive=None, weight=None, drop=[], format="csv", width=None, chunk=CHUNK, checkpoint=None, every=1,
+        positive=None, weight=None, drop=[], format="csv", width=None, chunk=CHUNK_ROWS, checkpoint=None, every=1,
         resume=False, half_life=None, log=None, skip=False, quarantine=None, json=True, quiet=True,
     )  # fmt: skip
     began = perf_counter()
     with redirect_stdout(StringIO()):
-        run(asked)
+        fit.run(options)
     csv = perf_counter() - began
     began = perf_counter()
     model.score_many(X)
@@ -56,8 +56,8 @@ def measure(system: str, settings: list[str], X: Array, y: Array, folder: Path) 
     return {"arrays": len(y) / arrays, "csv": len(y) / csv, "ratio": csv / arrays, "scored": len(y) / scoring}
 
 
-def bench(rows: int, columns: int, as_json: bool) -> None:
-    """Measure and print."""
+def run(rows: int, columns: int, as_json: bool) -> None:
+    """Measure and print rows per second."""
     X, y = stream(rows, columns)
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -65,9 +65,9 @@ def bench(rows: int, columns: int, as_json: bool) -> None:
         for name, (system, settings) in CASES.items():
             found[name] = measure(system, settings, X, y, Path(folder))
     if as_json:
-        return result([], {"rows": rows, "columns": columns, "rows_per_second": found}, as_json)
-    table = Table(title=f"Rows per second: {rows:,} rows of {columns} columns, in chunks of {CHUNK:,}")
-    for heading in ("system", "learned, arrays", "learned, CSV", "times", "scored"):
+        return print_result([], {"rows": rows, "columns": columns, "rows_per_second": found}, as_json)
+    table = Table(title=f"Rows per second: {rows:,} rows of {columns} columns, in chunks of {CHUNK_ROWS:,}")
+    for heading in ("system", "fit, arrays", "fit, CSV", "slowdown", "predict"):
         table.add_column(heading, justify="left" if heading == "system" else "right")
     for name, one in found.items():
         table.add_row(

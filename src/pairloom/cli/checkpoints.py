@@ -1,70 +1,67 @@
-"""Checkpoints of a run over files and pipes: the model, how far it is, and a digest of the rows behind it."""
+"""Checkpoints of `fit`: the model, its position in the input, and a digest of the rows before it."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 from pairloom.base.files import replacing
-from pairloom.cli.outputs import RECORD
-from pairloom.persist import Checkpointer
+from pairloom.cli.outputs import RUN_RECORD
+from pairloom.persist.checkpoint import Checkpointer
 
-KEPT = 4
-"""Positions whose digests are kept: one more than there may be checkpoints, and one that was never finished."""
+MAX_RECORDS = 4
+"""Positions in the record: those of the checkpoints, one that is being replaced, and one that was not completed."""
 
 
-class Run:
-    """The folder of a run.
+def open_checkpoints(folder: Path, every: int, resume: bool) -> Checkpointer:
+    """Open a folder of checkpoints; raise ValueError if it contains checkpoints and ``resume`` is False."""
+    checkpoints = Checkpointer(folder, every)
+    if checkpoints.positions() and not resume:
+        raise ValueError(f"{folder} already has checkpoints; use --resume to continue, or choose another folder")
+    return checkpoints
 
-    Beside its checkpoints there is ``rows.json``: the settings of the run, and for the newest positions a digest of all
-    rows up to there. It is written before the checkpoint, so that no checkpoint is without.
+
+class FitCheckpoints:
+    """The checkpoints of a run, and in the same folder ``rows.json``: its settings, and a record for each position.
+
+    The record is written before the checkpoint, so that each checkpoint has one.
 
     Parameters
     ----------
     folder, every : as in :class:`~pairloom.Checkpointer`.
-    settings : what must not change when a run goes on.
+    settings : options that must not change when a run is resumed.
     """
 
     def __init__(self, folder: Path, every: int, settings: dict[str, Any], resume: bool) -> None:
-        self.checkpoints = Checkpointer(folder, every)
-        self.settings = settings
-        self.rows: dict[int, dict[str, Any]] = {}
-        if not self.checkpoints.positions():
-            return
-        if not resume:
-            raise ValueError(f"{folder} has checkpoints: --resume goes on from them; or name another folder")
-        self._read()
+        self.checkpoints = open_checkpoints(folder, every, resume)
+        self.path, self.settings = folder / RUN_RECORD, settings
+        self.records: dict[int, dict[str, Any]] = {}
+        if self.checkpoints.positions():
+            self._read()
 
     def newest(self) -> tuple[Any, int, dict[str, Any]] | None:
-        """The model of the newest checkpoint, its position, and what was written down of the rows up to it."""
+        """Return the model of the newest checkpoint, its position, and its record."""
         found = self.checkpoints.newest()
         if found is None:
             return None
         model, position = found
-        if position not in self.rows:
-            raise ValueError(f"{self.checkpoints.path / RECORD} does not know the checkpoint of row {position:,}")
-        return model, position, self.rows[position]
+        if position not in self.records:
+            raise ValueError(f"{self.path} has no record of the checkpoint at row {position:,}")
+        return model, position, self.records[position]
 
-    def due(self, before: int, position: int) -> bool:
-        """Whether a checkpoint is due between two positions."""
-        return position // self.checkpoints.every > before // self.checkpoints.every
-
-    def save(self, model: Any, position: int, told: dict[str, Any]) -> None:
-        """A checkpoint."""
-        newest = sorted({**self.rows, position: told}.items())[-KEPT:]
-        self.rows = dict(newest)
-        with replacing(self.checkpoints.path / RECORD) as out:
-            out.write(json.dumps({"settings": self.settings, "rows": self.rows}).encode())
+    def save(self, model: Any, position: int, record: dict[str, Any]) -> None:
+        self.records = dict(sorted({**self.records, position: record}.items())[-MAX_RECORDS:])
+        with replacing(self.path) as out:
+            out.write(json.dumps({"settings": self.settings, "rows": self.records}).encode())
         self.checkpoints.save(model, position)
 
     def _read(self) -> None:
-        path = self.checkpoints.path / RECORD
         try:
-            found = json.loads(path.read_text())
-            settings, self.rows = found["settings"], {int(row): told for row, told in found["rows"].items()}
+            found = json.loads(self.path.read_text())
+            settings, self.records = found["settings"], {int(row): record for row, record in found["rows"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} cannot be read ({error}): these are no checkpoints of pairloom fit") from None
+            raise ValueError(f"{self.path} cannot be read ({error}); is this a folder of pairloom fit?") from None
         for name, value in self.settings.items():
             if settings.get(name) != value:
                 raise ValueError(
-                    f"--resume goes on as the run began: {name} was {settings.get(name)!r}, and is {value!r}"
+                    f"--resume requires the same options: {name} was {settings.get(name)!r}, now {value!r}"
                 )

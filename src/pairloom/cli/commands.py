@@ -1,51 +1,250 @@
-"""The command `pairloom`, all of it; here what shows and measures: they parse options and call."""
+"""The commands of `pairloom` and their options. Each command is implemented in the module of its name.
 
-from enum import StrEnum
+These modules are imported when a command runs, so that --help is fast.
+"""
+
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pairloom.base.extras import needed
-from pairloom.cli import at_work
-from pairloom.cli.ending import manners
-from pairloom.cli.options import Debug, Json
-from pairloom.cli.outputs import check
-from pairloom.cli.root import app
+from pairloom import __version__
+from pairloom.base.extras import import_extra
+from pairloom.cli import options as opt
+from pairloom.cli.errors import report_errors
+from pairloom.cli.outputs import check_outputs
+from pairloom.cli.parameters import DEFAULT, parse_value
 
-__all__ = ["app", "at_work"]
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 
-class Experiments(StrEnum):
-    """The parts of the paper."""
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pairloom {__version__}")
+        raise typer.Exit
 
-    TABLE = "table"
-    AUC_TIME = "auc-time"
-    FEATURES = "features"
-    CLUSTERS = "clusters"
-    COST = "cost"
-    REGRET = "regret"
-    VARIANCE = "variance"
-    ALL = "all"
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Online AUC maximization: learn to rank the rare class first, in one pass and bounded memory.
+
+    Results go to stdout, progress and errors to stderr.
+
+    Exit codes: 0 success, 1 failure, 2 wrong options or invalid input, 130 Ctrl-C, 141 closed pipe, 143 SIGTERM.
+    """
+
+
+@app.command(epilog="Example: [bold]pairloom fit payments.csv --label fraud --model payments.pairloom[/bold]")
+def fit(
+    files: opt.Files,
+    model: opt.ModelOut = Path("model.pairloom"),
+    system: opt.System = DEFAULT,
+    settings: opt.Settings = None,
+    half_life: opt.HalfLife = None,
+    label: opt.Label = None,
+    positive: opt.Positive = None,
+    weight: opt.Weight = None,
+    drop: opt.Drop = None,
+    format_: opt.InputFormat = opt.Format.AUTO,
+    width: opt.Width = None,
+    chunk: opt.ChunkRows = 10_000,
+    on_bad_row: opt.BadRowAction = opt.OnBadRow.STOP,
+    quarantine: opt.Quarantine = None,
+    checkpoint: opt.Checkpoint = None,
+    every: opt.Every = 100_000,
+    resume: opt.Resume = False,
+    log: opt.Log = None,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Fit a model on files or stdin, in one pass and bounded memory.
+
+    Numbers, text, dates and missing values are used as they are; the kinds of columns are inferred from the first rows.
+
+    The printed AUC is prequential: each row is scored before it is learned.
+
+    Ctrl-C stops reading; the model of the rows so far is saved.
+    """
+    outputs = {"--model": model, "--log": log, "--quarantine": quarantine, "--set monitor": _monitor(settings or [])}
+    check_outputs(outputs, files, checkpoint)
+    _check_resume(resume, checkpoint)
+    with report_errors(debug):
+        from pairloom.cli.fit import FitOptions, run
+
+        run(
+            FitOptions(
+                files, model, system, settings or [], label, positive, weight, drop or [], format_.value, width, chunk,
+                checkpoint, every, resume, half_life, log, on_bad_row is opt.OnBadRow.SKIP, quarantine, as_json, quiet,
+            )
+        )  # fmt: skip
+
+
+def _monitor(settings: list[str]) -> Path | None:
+    """Return the output of --set monitor=page.html."""
+    given = [parse_value(value) for key, _, value in (text.partition("=") for text in settings) if key == "monitor"]
+    return Path(given[-1]) if given and isinstance(given[-1], str) else None
+
+
+def _check_resume(resume: bool, checkpoint: Path | None) -> None:
+    if resume and checkpoint is None:
+        raise typer.BadParameter("requires --checkpoint", param_hint="--resume")
+
+
+@app.command(epilog="Example: [bold]pairloom predict payments.pairloom new.csv --keep time --alert-rate 0.01[/bold]")
+def predict(
+    model: opt.ModelFile,
+    files: opt.Files,
+    out: Annotated[
+        Path | None,
+        opt.optional("--out", "-o", help="Write the scores to this file (default: stdout).", dir_okay=False),
+    ] = None,
+    proba: Annotated[bool, opt.option("--proba", help="Write probabilities instead of log-odds.")] = False,
+    alert_rate: Annotated[
+        float | None, opt.optional(help="Flag rows that score in the top share X of recent rows.", metavar="X")
+    ] = None,
+    keep: Annotated[list[str] | None, opt.optional(help="Copy this column to the output; may be repeated.")] = None,
+    format_: opt.InputFormat = opt.Format.AUTO,
+    chunk: opt.ChunkRows = 10_000,
+    on_bad_row: opt.BadRowAction = opt.OnBadRow.STOP,
+    quarantine: opt.Quarantine = None,
+    as_json: Annotated[bool, opt.option("--json", help="Write JSON lines instead of CSV.", panel=opt.OUTPUT)] = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Score rows: one line of CSV per row, in order. Rows with higher scores are more likely to be positive.
+
+    Columns are found by name; unknown columns are ignored.
+    """
+    check_outputs({"--out": out, "--quarantine": quarantine}, [model, *files])
+    with report_errors(debug):
+        from pairloom.cli.predict import run
+
+        _exit(
+            run(
+                model, files, out, proba=proba, alert_rate=alert_rate, keep=keep or [], format_=format_.value,
+                chunk_rows=chunk, skip=on_bad_row is opt.OnBadRow.SKIP, quarantine=quarantine, as_json=as_json,
+                quiet=quiet,
+            )
+        )  # fmt: skip
+
+
+def _exit(code: int | None) -> None:
+    if code is not None:
+        raise typer.Exit(code)
+
+
+@app.command(
+    epilog="Example: [bold]pairloom evaluate payments.pairloom new.csv --label fraud --figure curves.png[/bold]"
+)
+def evaluate(
+    model: opt.ModelFile,
+    files: opt.Files,
+    label: opt.Label = None,
+    weight: opt.Weight = None,
+    figure: Annotated[
+        Path | None, opt.optional(help="Draw the ROC and precision-recall curves.", dir_okay=False)
+    ] = None,
+    format_: opt.InputFormat = opt.Format.AUTO,
+    chunk: opt.ChunkRows = 10_000,
+    on_bad_row: opt.BadRowAction = opt.OnBadRow.STOP,
+    quarantine: opt.Quarantine = None,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Evaluate a model on labelled rows: AUC (95 % CI) and precision at k.
+
+    The model is not changed. Memory: 17 bytes per row.
+    """
+    check_outputs({"--figure": figure, "--quarantine": quarantine}, [model, *files])
+    with report_errors(debug):
+        from pairloom.cli.evaluate import run
+
+        _exit(
+            run(
+                model, files, label=label, weight=weight, format_=format_.value, chunk_rows=chunk, figure=figure,
+                quiet=quiet, skip=on_bad_row is opt.OnBadRow.SKIP, quarantine=quarantine, as_json=as_json,
+            )
+        )  # fmt: skip
+
+
+@app.command(epilog="Example: [bold]pairloom inspect payments.pairloom --figure model.png[/bold]")
+def inspect(
+    model: opt.ModelFile,
+    figure: Annotated[
+        Path | None, opt.optional(help="Draw the race, the strata, or the ROC of the last rows.", dir_okay=False)
+    ] = None,
+    as_json: opt.Json = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Describe a model: parameters, columns, labels, AUC, and memory."""
+    check_outputs({"--figure": figure}, [model])
+    with report_errors(debug):
+        from pairloom.cli.inspect import run
+
+        run(model, figure, as_json)
+
+
+@app.command(epilog="Example: [bold]pairloom serve payments.pairloom --label fraud --out later.pairloom[/bold]")
+def serve(
+    model: opt.ModelFile,
+    id_: Annotated[str, opt.option("--id", help="Key of the row id.", panel=opt.INPUT)] = "id",
+    label: Annotated[str, opt.option(help="Key of the label.", panel=opt.INPUT)] = "label",
+    pending: Annotated[
+        int,
+        opt.option(
+            min=1, help="Maximum number of rows waiting for labels; beyond it, the oldest are dropped.", panel=opt.INPUT
+        ),
+    ] = 10_000,
+    out: Annotated[
+        Path | None, opt.optional("--out", "-o", help="Write the model to this file at the end.", dir_okay=False)
+    ] = None,
+    checkpoint: opt.Checkpoint = None,
+    every: Annotated[
+        int, opt.option(min=1, help="Number of labels between checkpoints.", panel=opt.CHECKPOINTS)
+    ] = 10_000,
+    resume: opt.Resume = False,
+    quiet: opt.Quiet = False,
+    debug: opt.Debug = False,
+) -> None:
+    """Score JSON lines from stdin as they arrive, and learn from labels that arrive later, by id.
+
+    {"id": 7, "amount": 12.5} is answered with its score; {"id": 7, "label": 1} is learned.
+
+    An invalid line is answered with {"error": ...}. Checkpoints do not contain rows that wait for labels.
+    """
+    check_outputs({"--out": out}, [model, "-"], checkpoint)
+    _check_resume(resume, checkpoint)
+    with report_errors(debug):
+        from pairloom.cli.serve import run
+
+        _exit(
+            run(
+                model, id_name=id_, label=label, pending=pending, out=out, checkpoint=checkpoint, every=every,
+                resume=resume, quiet=quiet,
+            )
+        )  # fmt: skip
 
 
 @app.command(epilog="Example: [bold]pairloom demo --out demo.png --seed 1[/bold]")
 def demo(
-    out: Annotated[Path, typer.Option(help="Where to save the figure (PNG).", dir_okay=False, writable=True)] = Path(
+    out: Annotated[Path, opt.option(help="Save the figure (PNG) to this file.", dir_okay=False, writable=True)] = Path(
         "pairloom-demo.png"
     ),
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="Seed of the streams' order and of the learners.")
-    ] = 0,
+    seed: Annotated[int, opt.option(min=0, max=2**32 - 1, help="Random seed of the learners and the row order.")] = 0,
 ) -> None:
-    """Stream two embedded data sets once, with AUC live; print a table and save a figure.
+    """Compare all online systems on two small data sets; print a table and save a figure.
 
-    AUCClassifier first, then every online system, beside scikit-learn's RBFSampler + SGDClassifier on the same rows.
+    AUCClassifier, every online system, and scikit-learn's RBFSampler + SGDClassifier learn the same streams.
     """
-    check({"--out": out})
-    needed("matplotlib", "plot", "The demo")
-    # Imported here, so that `pairloom --help` does not wait for scikit-learn and matplotlib.
-    from pairloom.experiments.demo import run
+    check_outputs({"--out": out})
+    import_extra("matplotlib", "plot", "The demo")
+    from pairloom.cli.demo import run
 
     run(out, seed)
 
@@ -53,12 +252,12 @@ def demo(
 @app.command(epilog="Example: [bold]pairloom datasets --data-home ~/libsvm[/bold]")
 def datasets(
     data_home: Annotated[
-        Path | None, typer.Option(help="A folder of LIBSVM files, looked at first.", exists=True, file_okay=False)
+        Path | None, opt.option(help="Search this folder of LIBSVM files first.", exists=True, file_okay=False)
     ] = None,
 ) -> None:
-    """List the data sets that are known by name, and where their files are; reads and downloads nothing.
+    """List the known data sets and their files; nothing is downloaded.
 
-    Looks in --data-home, in the folder that the environment variable PAIRLOOM_DATA names, and in the user's cache.
+    Searches --data-home, the folder in the environment variable PAIRLOOM_DATA, and the user's cache.
     """
     from pairloom.cli.datasets import run
 
@@ -70,67 +269,34 @@ def datasets(
 
 @app.command(epilog="Example: [bold]pairloom systems --markdown > systems.md[/bold]")
 def systems(
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
+    markdown: Annotated[bool, opt.option("--markdown", help="Print the table as Markdown.")] = False,
 ) -> None:
-    """Print the paper's Table 1 for every system of the library: what it is, what it costs, how fast it runs here."""
-    from pairloom.experiments.systems import run
+    """Compare all systems: properties, cost (Table 1 of the paper), and speed on this machine."""
+    from pairloom.cli.systems import run
 
     run(markdown)
 
 
 @app.command(epilog="Example: [bold]pairloom bench --rows 3000[/bold]")
 def bench(
-    rows: Annotated[int, typer.Option(min=1, help="Rows of the stream.")] = 50_000,
-    columns: Annotated[int, typer.Option(min=1, help="Columns of the stream.")] = 22,
-    as_json: Json = False,
-    debug: Debug = False,
+    rows: Annotated[int, opt.option(min=1, help="Number of rows.")] = 50_000,
+    columns: Annotated[int, opt.option(min=1, help="Number of columns.")] = 22,
+    as_json: opt.Json = False,
+    debug: opt.Debug = False,
 ) -> None:
-    """Measure how fast this machine learns, from arrays and from a CSV, and how fast it scores."""
-    with manners(debug):
-        from pairloom.cli.bench import bench as measure
+    """Measure the speed of learning, from arrays and from CSV, and of scoring."""
+    with report_errors(debug):
+        from pairloom.cli.bench import run
 
-        measure(rows, columns, as_json)
+        run(rows, columns, as_json)
 
 
-@app.command(epilog="Example: [bold]pairloom reproduce table --quick --datasets diabetes --out quick[/bold]")
-def reproduce(
-    experiment: Annotated[Experiments, typer.Argument(help="A part of the paper, or all of them.", show_default=False)],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Small sets and short sweeps: minutes in place of an hour.")
-    ] = False,
-    datasets: Annotated[
-        str | None, typer.Option(help="These data sets only, with commas between: usps,a9a.", show_default=False)
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results and the report.", file_okay=False)] = Path(
-        "reproduction"
-    ),
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes; default: one for each core.", show_default=False)
-    ] = None,
-) -> None:
-    """Run the experiments of the FPOGD paper (ACML 2023), and write results (CSV) and a report (HTML).
-
-    What is in the folder already is not run again: a run that was stopped goes on where it was.
-    """
-    needed("matplotlib", "plot", "The report")
-    from joblib import cpu_count
-
-    from pairloom.data import DATASETS
-    from pairloom.experiments.reproduce.command import run
-    from pairloom.experiments.reproduce.results import NotResultsError
-
-    chosen = None if datasets is None else tuple(name.strip() for name in datasets.split(","))
-    unknown = [name for name in chosen or () if name not in DATASETS]
-    if unknown:
-        raise typer.BadParameter(
-            f"no data set {unknown[0]!r}; there are {', '.join(DATASETS)}", param_hint="--datasets"
-        )
-    try:
-        done = run(experiment.value, quick, chosen, out, jobs or cpu_count())
-    except NotResultsError as error:
-        raise typer.BadParameter(str(error), param_hint="--out") from error
-    except KeyboardInterrupt:
-        typer.echo(f"Stopped. What is done is in {out}: the same command goes on from there.", err=True)
-        raise typer.Exit(130) from None
-    if not done:
-        raise typer.Exit(2)
+@app.command(
+    hidden=True,
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def reproduce() -> None:
+    """Print where to find the reproduction of the paper; to be removed after one release."""
+    typer.echo("The reproduction runs from a clone: python -m reproduction ...", err=True)
+    raise typer.Exit(2)

@@ -1,4 +1,4 @@
-"""What `pairloom datasets` prints: the data sets known by name, and where they are."""
+"""`pairloom datasets`: list the known data sets and their files."""
 
 from pathlib import Path
 
@@ -7,38 +7,38 @@ from rich.markup import escape
 from rich.table import Table
 
 from pairloom.data.catalogue import DATASETS, Source
-from pairloom.data.places import Places, usual_places
+from pairloom.data.files import DataFolders, data_folders
 
 
-def status(source: Source, places: Places) -> str:
-    """The path of each file, or what becomes of those that are not here; no file is opened."""
-    found = {part: places.find(part) for part in source.parts}
+def status(source: Source, folders: DataFolders) -> str:
+    """Return the path of each file, or whether it can be downloaded; no file is opened."""
+    found = {part: folders.find(part) for part in source.parts}
     lines = [escape(str(path)) for path in found.values() if path]
     absent = [part for part, path in found.items() if path is None]
     if absent:
-        which = f"{' and '.join(part.file for part in absent)} not here"
-        fate = "would be downloaded" if all(part.url for part in absent) else "not on the LIBSVM page"
-        lines.append(f"[dim]{which if lines else 'not here'}: {fate}[/dim]")
+        which = f"{' and '.join(part.file for part in absent)} not found" if lines else "not found"
+        advice = "can be downloaded" if all(part.url for part in absent) else "no download available"
+        lines.append(f"[dim]{which}; {advice}[/dim]")
     return "\n".join(lines)
 
 
-def table(places: Places) -> Table:
-    """One row per data set."""
-    made = Table("name")
+def make_table(folders: DataFolders) -> Table:
+    """Return a table with one row per data set."""
+    table = Table("name")
     for heading in ("rows", "columns", "positive"):
-        made.add_column(heading, justify="right", no_wrap=True)
-    made.add_column("files", overflow="fold")
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("files", overflow="fold")
     for source in DATASETS.values():
-        made.add_row(
+        table.add_row(
             source.name, f"{source.n_rows:,}", f"{source.n_features:,}",
-            f"{100 * source.n_positive / source.n_rows:.1f} %", status(source, places),
+            f"{100 * source.n_positive / source.n_rows:.1f} %", status(source, folders),
         )  # fmt: skip
-    return made
+    return table
 
 
 def run(data_home: Path | None) -> None:
-    """Print the table, and the places looked at."""
+    """Print the table, and the folders that were searched."""
     console = Console()
-    places = usual_places(data_home)
-    console.print(table(places), highlight=False)
-    console.print(f"Looked in\n{escape(places.describe())}", style="dim", highlight=False, soft_wrap=True)
+    folders = data_folders(data_home)
+    console.print(make_table(folders), highlight=False)
+    console.print(f"Searched\n{escape(folders.describe())}", style="dim", highlight=False, soft_wrap=True)

@@ -1,7 +1,6 @@
-"""`pairloom fit`: rows of files and pipes in, a model out."""
+"""`pairloom fit`: fit a model on rows of files and pipes."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,23 +11,24 @@ import numpy as np
 import typer
 
 from pairloom.cli.bad_rows import BadRow, BadRows
-from pairloom.cli.checkpoints import Run
-from pairloom.cli.ending import message_of
-from pairloom.cli.intake import Intake
+from pairloom.cli.checkpoints import FitCheckpoints
+from pairloom.cli.console import Progress, print_result, to_json
+from pairloom.cli.errors import error_message
 from pairloom.cli.labels import LabelReader
 from pairloom.cli.outputs import Outputs
-from pairloom.cli.parameters import estimator
-from pairloom.cli.saying import Progress, finite, result
-from pairloom.cli.signals import Stop
-from pairloom.cli.taken import Taken, label_faults, readable
-from pairloom.data.readers import Faults, InputError, Piece, files_in, in_halves, readers
+from pairloom.cli.parameters import make_estimator
+from pairloom.cli.rows import RowBatch, RowReader
+from pairloom.cli.signals import SignalGate
+from pairloom.data.readers import readers
+from pairloom.data.readers.base import Chunk, RowErrors
+from pairloom.data.readers.opening import FileError, list_files
 from pairloom.persist import save
 
-WINDOW = "of the newest 4,096 rows, each scored before it was learned"
+AUC_WINDOW = "on the last 4,096 rows, each scored before it was learned"
 
 
 @dataclass(frozen=True)
-class Asked:
+class FitOptions:
     """The options of the command."""
 
     files: Sequence[str]
@@ -54,36 +54,38 @@ class Asked:
 
     @property
     def fixed(self) -> dict[str, Any]:
-        """What decides which model comes out, besides the rows."""
+        """The options that determine the model, besides the rows."""
         names = ("system", "settings", "label", "positive", "weight", "drop", "width", "chunk", "half_life", "skip")
         return {name: list(v) if isinstance(v := asdict(self)[name], (list, tuple)) else v for name in names}
 
 
 class Fit:
-    """A run: a model, its place in the stream, and a digest of the rows before it."""
+    """A run: the model, its position in the input, and a digest of the rows before it."""
 
-    def __init__(self, asked: Asked, gate: Stop, outputs: Outputs) -> None:
-        self.asked, self.gate, self.progress = asked, gate, Progress(asked.quiet)
-        more: dict[str, Any] = {} if asked.positive is None else {"pos_label": LabelReader(asked.positive).positive}
-        if asked.half_life is not None:
-            more["half_life"] = int(asked.half_life) if asked.half_life.is_integer() else asked.half_life
-        self.model = estimator(asked.system, asked.settings, **more)
-        self.outputs, self.out, self.log = outputs, outputs.new(asked.model), outputs.add(asked.log)
-        self.bad = BadRows(asked.skip, outputs.add(asked.quarantine), asked.quiet)
-        self.labels = LabelReader(asked.positive)
-        self.position, self.start, self.began = 0, 0, monotonic()
+    def __init__(self, options: FitOptions, gate: SignalGate, outputs: Outputs) -> None:
+        self.options, self.gate, self.progress = options, gate, Progress(options.quiet)
+        self.labels = LabelReader(options.positive)
+        parameters: dict[str, Any] = {} if options.positive is None else {"pos_label": self.labels.positive}
+        if options.half_life is not None:
+            half_life = options.half_life
+            parameters["half_life"] = int(half_life) if half_life.is_integer() else half_life
+        self.model = make_estimator(options.system, options.settings, **parameters)
+        self.outputs, self.out, self.log = outputs, outputs.add(options.model), outputs.add_optional(options.log)
+        self.bad = BadRows(options.skip, outputs.add_optional(options.quarantine), options.quiet)
+        self.position, self.start, self.started_at = 0, 0, monotonic()
         self.expected: dict[str, Any] | None = None
         self.digest, self.columns = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
         self.source: str | None = None
-        self.refused: dict[Any, str] = {}
-        self.run = None if asked.checkpoint is None else Run(asked.checkpoint, asked.every, asked.fixed, asked.resume)
-        if self.run is not None:
-            self._go_on(self.run)
-        self.intake = Intake(self.model, label=asked.label, weight=asked.weight, drop=asked.drop, strict=True)
+        self.rejected_labels: dict[Any, str] = {}
+        self.checkpoints: FitCheckpoints | None = None
+        if options.checkpoint is not None:
+            self.checkpoints = FitCheckpoints(options.checkpoint, options.every, options.fixed, options.resume)
+            self._resume(self.checkpoints)
+        self.reader = RowReader(self.model, label=options.label, weight=options.weight, drop=options.drop, strict=True)
 
-    def _go_on(self, run: Run) -> None:
-        """From the newest checkpoint, if there is one."""
-        found = run.newest()
+    def _resume(self, checkpoints: FitCheckpoints) -> None:
+        """Continue from the newest checkpoint, if there is one."""
+        found = checkpoints.newest()
         if found is None:
             return
         self.model, self.start, record = found
@@ -92,210 +94,185 @@ class Fit:
         for output, size in ((self.bad.quarantine, record["quarantined"]), (self.log, record.get("logged"))):
             if output is not None:
                 output.resume(size)
-        self.labels = LabelReader(self.asked.positive, record["labels"])
-        self.progress.note(f"Going on after row {self.start:,}.")
+        self.labels = LabelReader(self.options.positive, record["labels"])
+        self.progress.note(f"Resuming after row {self.start:,}.")
 
     def learn(self) -> None:
-        """All rows, until the end, a malformed one, or a signal."""
-        asked = self.asked
+        """Learn all rows until the end of the input, a malformed row, or a signal."""
+        options, width = self.options, self.options.width or self.reader.width
         try:
-            for reader in readers(
-                asked.files, asked.format, most=asked.chunk, gate=self.gate, width=asked.width or self.intake.width
-            ):
-                self.intake.open(reader)
+            for reader in readers(options.files, options.format, chunk_rows=options.chunk, gate=self.gate, width=width):
+                self.reader.open(reader)
                 self.source = None
-                for piece in reader.pieces():
-                    self._learn(piece)
+                for chunk in reader.chunks():
+                    self._learn_chunk(chunk)
                     if self.gate.closed:
                         return
         finally:
             self.progress.clear()
         if self.position < self.start and not self.gate.closed:
-            raise ValueError(f"the input ends at row {self.position:,}, before the checkpoint, row {self.start:,}")
+            raise ValueError(f"the input ends at row {self.position:,}, before the checkpoint at row {self.start:,}")
 
-    def _learn(self, piece: Piece) -> None:
-        """A piece; what lies before the checkpoint is only looked at."""
-        low = min(max(0, self.start - self.position), len(piece))
-        self._advance(piece, 0, low)
-        if low == len(piece):
+    def _learn_chunk(self, chunk: Chunk) -> None:
+        """Learn a chunk; rows before the checkpoint only update the digest."""
+        low = min(max(0, self.start - self.position), len(chunk))
+        self._advance(chunk, 0, low)
+        if low == len(chunk):
             return
-        before = self.position
-        self.intake.begin(piece)
-        self.refused.clear()
+        self.reader.start_chunk(chunk)
+        self.rejected_labels.clear()
         try:
-            self.bad.through(
-                piece,
-                lambda: self.intake.take(piece, low, len(piece)),
-                lambda: self._sift(piece, low),
-                self._attempt,
+            self.bad.process(
+                chunk,
+                lambda: self.reader.read(chunk, low, len(chunk)),
+                lambda: self.reader.read_valid(chunk, low, len(chunk), self.labels.read),
+                self._learn_batch,
             )
         except BadRow as bad:
-            self._advance(piece, low, bad.row)
+            self._advance(chunk, low, bad.row)
             raise
-        self._advance(piece, low, len(piece))
-        self._tell()
-        if self.run is not None and self.run.due(before, self.position):
+        self._advance(chunk, low, len(chunk))
+        self._report_progress()
+        if self.checkpoints is not None and self.checkpoints.checkpoints.due(self.position):
             self.checkpoint()
 
-    def _sift(self, piece: Piece, low: int) -> tuple[Taken, Faults]:
-        taken, faults = self.intake.sift(piece, low, len(piece))
-        self._look_at_labels(taken)
-        strange = label_faults(taken, self.labels.read)
-        return taken[~np.isin(taken.rows, list(strange))], {**strange, **faults}
-
-    def _look_at_labels(self, taken: Taken) -> None:
-        """The first labels say of which kind all are; those that cannot be read say nothing."""
-        if self.labels.unsure:
-            found: list[Any] = []
-            in_halves(
-                0, len(taken), lambda low, high: found.append(readable(taken.labels[low:high])), lambda *bad: None
-            )
-            self.labels.look(found)
-
-    def _attempt(self, taken: Taken) -> Faults:
+    def _learn_batch(self, batch: RowBatch) -> RowErrors:
         """Learn rows, or raise ValueError and change nothing.
 
-        A label that the model has refused once it would refuse again: such rows are left out, and returned.
+        Rows with a label that the model has rejected before are left out, and their errors are returned.
         """
-        self._look_at_labels(taken)
-        y = self.labels.read(taken.labels)
-        if self.refused:
-            known = np.isin(y, list(self.refused))
-            faults = {
-                row: self.refused[label]
-                for row, label in zip(taken.rows[known].tolist(), y[known].tolist(), strict=True)
-            }
-            taken, y = taken[~known], y[~known]
-        else:
-            faults = {}
+        y = self.labels.read(batch.labels)
+        errors: RowErrors = {}
+        if self.rejected_labels:
+            rejected = np.isin(y, list(self.rejected_labels))
+            pairs = zip(batch.rows[rejected].tolist(), y[rejected].tolist(), strict=True)
+            errors = {row: self.rejected_labels[label] for row, label in pairs}
+            batch, y = batch[~rejected], y[~rejected]
         if len(y) == 0:
-            return faults
-        classes = None if self.started else self.labels.classes
+            return errors
+        classes = None if self.has_learned else self.labels.classes
         try:
-            self.model.partial_fit(taken.X, y, classes=classes, sample_weight=taken.weight)
+            self.model.partial_fit(batch.X, y, classes=classes, sample_weight=batch.weight)
         except ValueError as error:
             [label, *others] = y.tolist()
             if not others and str(error).startswith(f"label {label!r} "):
-                self.refused[label] = message_of(error)
+                self.rejected_labels[label] = error_message(error)
             raise
-        return faults
+        return errors
 
-    def _advance(self, piece: Piece, low: int, high: int) -> None:
-        """Rows that are behind; at the checkpoint they must be those that were behind it."""
-        if low < high:
-            if self.run is not None:
-                if self.source is None:  # the first row of a file
-                    self.columns.update(piece.columns)
-                    self.source = piece.name
-                piece.records.feed(self.digest, low, high)
-            self.position += high - low
-            if self.position == self.start and self.expected is not None:
-                self._compare(piece.name, self.expected)
-                self.expected = None
+    def _advance(self, chunk: Chunk, low: int, high: int) -> None:
+        """Advance the position and the digest; at the checkpoint, compare the digest with its record."""
+        if low == high:
+            return
+        if self.checkpoints is not None:
+            if self.source is None:  # the first row of a file
+                self.columns.update(chunk.columns)
+                self.source = chunk.name
+            chunk.records.feed(self.digest, low, high)
+        self.position += high - low
+        if self.position == self.start and self.expected is not None:
+            self._compare(chunk.name, self.expected)
+            self.expected = None
 
     def _compare(self, name: str, expected: dict[str, Any]) -> None:
-        """Rows and columns up to the checkpoint must be those that it has learned."""
-        for what, digest in (("digest", self.digest), ("columns", self.columns)):
-            if expected.get(what, digest.hexdigest()) != digest.hexdigest():
-                words = f"the first {self.start:,} rows" if what == "digest" else "the columns, by name and order,"
+        digests = {f"first {self.start:,} rows": ("digest", self.digest), "columns": ("columns", self.columns)}
+        for what, (key, digest) in digests.items():
+            if expected.get(key, digest.hexdigest()) != digest.hexdigest():
                 raise ValueError(
-                    f"{name}: {words} are not those that the checkpoint has learned: --resume needs the same input "
-                    "from the start; or name another folder"
+                    f"{name}: the {what} differ from those of the checkpoint; --resume needs the same input from the "
+                    "start"
                 )
 
     def checkpoint(self) -> None:
-        """Save the run, if it has a folder, unless it has been there."""
-        if self.run is not None and self.position > self.start:
+        """Save a checkpoint, unless there is no folder or no new row."""
+        if self.checkpoints is not None and self.position > self.start:
             sizes = [0 if one is None else one.sync() for one in (self.bad.quarantine, self.log)]
             record = {"digest": self.digest.hexdigest(), "columns": self.columns.hexdigest(), "bad": self.bad.count}
             record |= {"quarantined": sizes[0], "logged": sizes[1], "labels": self.labels.kind}
-            self.run.save(self.model, self.position, record)
+            self.checkpoints.save(self.model, self.position, record)
 
     def finish(self) -> None:
-        """Save the run and the model, and replace the files that are there."""
+        """Save the checkpoint and the model, and replace all outputs."""
         self.checkpoint()
         self.save()
         self.outputs.commit()
 
     def save(self) -> None:
-        """Write the model, not yet in its place."""
+        """Write the model to NAME.partial."""
         self.out.save(lambda path: save(self.model, path))
 
-    def keep(self, error: Exception) -> None:
-        """Save what was learned before a failure, in MODEL.partial; the error says so."""
-        if not self.started or self.expected is not None:
+    def save_partial(self, error: Exception) -> None:
+        """Save the model learned before an error to NAME.partial, and add a note to the error."""
+        if not self.has_learned or self.expected is not None:
             return
         try:
             self.save()
-            if isinstance(error, InputError):
+            if isinstance(error, FileError):
                 self.checkpoint()
         except OSError as another:
-            error.add_note(f"What was learned before it could not be saved: {another}")
+            error.add_note(f"The partial model could not be saved: {another}")
             return
-        what = f"The {self.position:,} rows before it are" if isinstance(error, InputError) else "What was learned is"
-        old = f" {self.asked.model} is unchanged." if self.asked.model.exists() else ""
-        error.add_note(f"{what} in {self.out.partial}.{old}")
+        rows = f" of the first {self.position:,} rows" if isinstance(error, FileError) else ""
+        unchanged = f"; {self.options.model} is unchanged" if self.options.model.exists() else ""
+        error.add_note(f"Partial model{rows}: {self.out.partial}{unchanged}")
 
     @property
-    def started(self) -> bool:
-        """Whether the model has seen a row."""
+    def has_learned(self) -> bool:
+        """Whether the model has learned a row."""
         return hasattr(self.model, "stream_")
 
     @property
     def speed(self) -> float:
-        """Rows per second, of this process."""
-        return max(0, self.position - self.start) / max(monotonic() - self.began, 1e-9)
+        """Rows per second of this process."""
+        return max(0, self.position - self.start) / max(monotonic() - self.started_at, 1e-9)
 
-    def _tell(self) -> None:
-        if self.log is None and not self.progress.due:
-            return
-        if not self.started:
+    def _report_progress(self) -> None:
+        if (self.log is None and not self.progress.due) or not self.has_learned:
             return
         auc = self.model.auc_
         if self.log is not None:
             line = {"row": self.position, "auc": auc.value, "low": auc.low, "high": auc.high, "bad": self.bad.count}
             line |= {"bytes": self.model.nbytes_, "rows_per_second": round(self.speed)}
-            self.log.write(json.dumps(finite(line)) + "\n")
+            self.log.write(to_json(line) + "\n")
         if self.progress.due:
-            self.progress.say(f"{self.position:,} rows  AUC {auc}  {self.speed:,.0f} rows/s")
+            self.progress.update(f"{self.position:,} rows  AUC {auc}  {self.speed:,.0f} rows/s")
 
-    def report(self) -> None:
-        """The result."""
-        auc, size = self.model.auc_, self.asked.model.stat().st_size
+    def print_result(self) -> None:
+        auc, size = self.model.auc_, self.options.model.stat().st_size
         classes = [one.item() for one in self.model.classes_]
         values = {
             "rows": self.position, "learned": self.model.n_seen_, "bad": self.bad.count, "classes": classes,
             "auc": {"value": auc.value, "low": auc.low, "high": auc.high}, "rows_per_second": round(self.speed),
-            "model": str(self.asked.model), "bytes": size, "stopped": self.gate.code,
+            "model": str(self.options.model), "bytes": size, "stopped": self.gate.exit_code,
         }  # fmt: skip
         skipped = f", {self.bad.count:,} skipped" if self.bad.count else ""
         lines = [
             ("rows", f"{self.position:,}{skipped}; {self.speed:,.0f} per second"),
-            ("AUC", f"{auc} {WINDOW}"),
-            ("model", f"{self.asked.model}, {size / 1e6:.3g} MB"),
+            ("AUC", f"{auc} {AUC_WINDOW}"),
+            ("model", f"{self.options.model}, {size / 1e6:.3g} MB"),
         ]
-        result(lines, values, self.asked.json)
+        print_result(lines, values, self.options.json)
 
 
-def run(asked: Asked) -> None:
-    """Learn, save, and say what came of it."""
-    files_in(asked.files)
-    with Stop() as gate, Outputs() as outputs:
-        fit = Fit(asked, gate, outputs)
+def run(options: FitOptions) -> None:
+    """Fit a model, save it, and print the result."""
+    list_files(options.files)
+    with SignalGate() as gate, Outputs() as outputs:
+        fit = Fit(options, gate, outputs)
         try:
             fit.learn()
         except Exception as error:
-            fit.keep(error)
+            fit.save_partial(error)
             raise
-        if not fit.started:
-            if gate.code is None:
-                raise InputError(f"{', '.join(asked.files)}: there are no rows to learn from")
-            raise typer.Exit(gate.code)
+        if not fit.has_learned:
+            if gate.exit_code is None:
+                raise FileError(f"{', '.join(options.files)}: no rows to learn from")
+            raise typer.Exit(gate.exit_code)
         fit.finish()
     if len(fit.model.classes_) < 2:
-        fit.progress.note(f"pairloom: warning: all labels are {fit.model.classes_[0]}: there is nothing to rank yet")
-    fit.report()
-    if gate.code is not None:
-        also = f" and a checkpoint in {asked.checkpoint}" if asked.checkpoint else ""
-        fit.progress.note(f"Stopped after row {max(fit.position, fit.start):,}: the model is in {asked.model}{also}.")
-        raise typer.Exit(gate.code)
+        fit.progress.note(f"pairloom: warning: only one class so far, {fit.model.classes_[0]}: nothing to rank yet")
+    fit.print_result()
+    if gate.exit_code is not None:
+        saved = f"{options.model} and a checkpoint in {options.checkpoint}" if options.checkpoint else options.model
+        fit.progress.note(f"Stopped after row {max(fit.position, fit.start):,}; saved {saved}.")
+        raise typer.Exit(gate.exit_code)

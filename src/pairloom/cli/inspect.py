@@ -1,4 +1,4 @@
-"""`pairloom inspect`: what is in a model file."""
+"""`pairloom inspect`: describe a model file."""
 
 from pathlib import Path
 from typing import Any
@@ -6,30 +6,35 @@ from typing import Any
 import numpy as np
 
 from pairloom.base.typing import Array
-from pairloom.cli.intake import shortened
-from pairloom.cli.predict import classifier
-from pairloom.cli.saying import result
+from pairloom.cli.console import print_result
+from pairloom.cli.fit import AUC_WINDOW
+from pairloom.cli.predict import load_classifier
+from pairloom.cli.rows import list_names
+
+PARTS = ("features", "pairs", "loss", "memory", "step", "penalty", "average", "rule", "budget", "portfolio")
 
 
 def run(path: Path, figure: Path | None, as_json: bool) -> None:
-    """Say what a model is, what it knows of its columns and labels, and what it holds."""
-    model = classifier(path)
-    values = told(model, path)
+    """Print a description of a model, and draw it."""
+    model = load_classifier(path)
+    values = describe(model, path)
     if figure is not None:
         draw(model, values, figure, path.name)
         values["figure"] = str(figure)
-    result(_lines(model, values), values, as_json)
+    print_result(_lines(values), values, as_json)
 
 
-def told(model: Any, path: Path) -> dict[str, Any]:
-    """What there is to say."""
+def describe(model: Any, path: Path) -> dict[str, Any]:
+    """Return parameters, parts, columns, labels and sizes of a model."""
     defaults = type(model)().get_params(deep=False)
     chosen = {k: v for k, v in model.get_params(deep=False).items() if repr(v) != repr(defaults[k])}
-    auc, report = model.auc_, model.columns_
+    auc, report, learner = model.auc_, model.columns_, model.stream_.model
     values: dict[str, Any] = {
         "system": type(model).__name__, "parameters": {name: _plain(value) for name, value in chosen.items()},
-        "parts": _parts(model.stream_.model), "rows": model.n_seen_, "pairs": model.n_pairs_,
-        "classes": model.classes_.tolist(), "positive": _positive(model),
+        "parts": {name: str(getattr(learner, name)) for name in PARTS if hasattr(learner, name)}
+        or {"model": str(learner)},
+        "rows": model.n_seen_, "pairs": model.n_pairs_,
+        "classes": model.classes_.tolist(), "positive": getattr(model, "pos_label_", None),
         "auc": {"value": auc.value, "low": auc.low, "high": auc.high},
         "columns": None if report is None else report.kinds, "n_columns": model.n_features_in_,
         "constant": [] if report is None else report.constant, "id_like": [] if report is None else report.id_like,
@@ -47,7 +52,7 @@ def told(model: Any, path: Path) -> dict[str, Any]:
 
 
 def strata(model: Any) -> dict[str, Array] | None:
-    """The sizes of a model's strata by class; None if it has none."""
+    """Return the sizes of a model's strata by class; None if it has none."""
     try:
         sizes = model.strata_sizes_
     except (AttributeError, ValueError):
@@ -57,45 +62,32 @@ def strata(model: Any) -> dict[str, Array] | None:
 
 
 def draw(model: Any, values: dict[str, Any], out: Path, title: str) -> None:
-    """What a picture shows best: a race, strata, or else how the newest rows were ranked."""
+    """Draw the race, the strata, or else the ROC of the last rows."""
     from pairloom.cli.figures import draw_curves, draw_race, draw_strata
 
     if values.get("race"):
-        return draw_race(model, out, title)
-    if values.get("strata"):
-        return draw_strata({name: np.asarray(own) for name, own in values["strata"].items()}, out, title)
-    positive, scores, weights = model._scored_positives()
-    return draw_curves(scores, positive, weights, out, f"{title}: the newest {len(scores):,} rows")
-
-
-def _positive(model: Any) -> Any:
-    try:
-        return model.pos_label_
-    except AttributeError:
-        return None
+        draw_race(model, out, title)
+    elif values.get("strata"):
+        draw_strata({name: np.asarray(own) for name, own in values["strata"].items()}, out, title)
+    else:
+        positive, scores, weights = model._scored_positives()
+        draw_curves(scores, positive, weights, out, f"{title}: the last {len(scores):,} rows")
 
 
 def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def _parts(model: Any) -> dict[str, str]:
-    """The parts of a learner, by name; of other models, themselves."""
-    names = ("features", "pairs", "loss", "memory", "step", "penalty", "average", "rule", "budget", "portfolio")
-    found = {name: str(getattr(model, name)) for name in names if hasattr(model, name)}
-    return found or {"model": str(model)}
-
-
-def _lines(model: Any, values: dict[str, Any]) -> list[tuple[str, str]]:
-    from pairloom.metrics.area import Area
+def _lines(values: dict[str, Any]) -> list[tuple[str, str]]:
+    from pairloom.metrics.intervals import Area
 
     chosen = ", ".join(f"{name}={value}" for name, value in values["parameters"].items())
     lines = [
         ("system", f"{values['system']}({chosen})"),
         ("learned", f"{values['rows']:,} rows, {values['pairs']:,} pairs"),
         ("labels", f"{', '.join(map(str, values['classes']))}; positive: {values['positive']}"),
-        ("AUC", f"{Area(**values['auc'])} of the newest 4,096 rows, each scored before it was learned"),
-        ("size", f"{values['bytes'] / 1e6:.3g} MB; the file {values['file_bytes'] / 1e6:.3g} MB"),
+        ("AUC", f"{Area(**values['auc'])} {AUC_WINDOW}"),
+        ("size", f"{values['bytes'] / 1e6:.3g} MB in memory, {values['file_bytes'] / 1e6:.3g} MB on disk"),
     ]
     lines += [("columns" if k == 0 else "", text) for k, text in enumerate(_columns(values))]
     lines += [(name, text) for name, text in values["parts"].items() if name != "portfolio"]
@@ -111,7 +103,7 @@ def _columns(values: dict[str, Any]) -> list[str]:
     if values["columns"] is None:
         return [f"{values['n_columns']:,}, without names"]
     kinds = sorted(set(values["columns"].values()))
-    found = [f"{kind}: {shortened([k for k, v in values['columns'].items() if v == kind])}" for kind in kinds]
-    for what, words in (("constant", "constant so far"), ("id_like", "look like ids")):
-        found += [f"{words}: {shortened(values[what])}"] if values[what] else []
-    return found
+    lines = [f"{kind}: {list_names([k for k, v in values['columns'].items() if v == kind])}" for kind in kinds]
+    for key, text in (("constant", "constant so far"), ("id_like", "look like ids")):
+        lines += [f"{text}: {list_names(values[key])}"] if values[key] else []
+    return lines

@@ -1,4 +1,4 @@
-"""Labels of files, which are text, as labels of a model."""
+"""Convert labels of files, which are text, to labels of a model."""
 
 import re
 from decimal import Decimal
@@ -7,126 +7,130 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.base.exact import text_of
-from pairloom.base.extras import needed
-from pairloom.base.refusal import Refusal, shown
+from pairloom.base.errors import InvalidDataError, short_repr
+from pairloom.base.extras import import_extra
 from pairloom.base.typing import Array
+from pairloom.columns.values import text_of
+from pairloom.data.readers.base import bisect_rows
 
-NAMES = {"b": "true and false", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "text"}
+KIND_NAMES = {"b": "true and false", "i": "integers", "u": "integers", "f": "numbers", "U": "text"}
 DTYPES = {"b": "bool", "i": "int64", "u": "uint64", "f": "float64"}
-WHOLE = {"i": (-(2**63), 2**63 - 1), "u": (0, 2**64 - 1)}
-SPELLED = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-LONGEST = 400
-"""Letters of a number."""
+INTEGER_RANGES = {"i": (-(2**63), 2**63 - 1), "u": (0, 2**64 - 1)}
+NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+MAX_NUMBER_LENGTH = 400
 
 
 class LabelReader:
-    """Makes labels of what a file has in its place.
+    """Converter of the labels of a file.
 
-    ``positive``: rows with this label are positive, all others negative; the classes are it and "not" it. None: labels
-    are true and false, whole numbers, numbers or text, by those of the first rows. ``advice``: what to do about a label
-    of another kind.
+    Parameters
+    ----------
+    positive : rows with this label are positive; all others have the class "not ...". None: labels stay as they are.
+    kind : "b", "i", "u", "f" or "U", as in NumPy; None: inferred from the first rows.
+    advice : what to do about a label of another kind.
     """
 
     def __init__(
-        self, positive: str | None = None, kind: str | None = None, advice: str = ": --positive VALUE"
+        self, positive: str | None = None, kind: str | None = None, advice: str = ": use --positive VALUE"
     ) -> None:
-        self.positive = None if positive is None else plain(positive)
+        self.positive = None if positive is None else normalize_label(positive)
         self.kind, self.advice = kind, advice
 
     @classmethod
-    def of(cls, model: Any, positive: str | None = None) -> "LabelReader":
-        """For a model that has learned, and so has classes."""
-        known = model.classes_
-        if positive is None and model.pos_label is not None and f"not {model.pos_label}" in known.tolist():
+    def of(cls, model: Any) -> "LabelReader":
+        """Return the reader for a fitted model."""
+        known, positive = model.classes_, None
+        if model.pos_label is not None and f"not {model.pos_label}" in known.tolist():
             positive = model.pos_label
         kind = known.dtype.kind
-        return cls(positive, kind if kind in NAMES else "U", advice="")
+        return cls(positive, kind if kind in KIND_NAMES else "U", advice="")
 
     @property
     def classes(self) -> list[str] | None:
         """Both classes, if they are known before the first row."""
         return None if self.positive is None else [self.positive, f"not {self.positive}"]
 
-    @property
-    def unsure(self) -> bool:
-        """Whether the kind of labels is still to be told."""
-        return self.positive is None and self.kind is None
-
-    def look(self, columns: list[Any]) -> None:
-        """Tell the kind of labels from the first ones."""
-        found = [text for column in columns for text in texts(column)[0] if text is not None]
-        self.kind = kind_of(found) if found else None
-
     def read(self, column: Any) -> Array:
-        """The labels of rows; ValueError if one is missing, or of another kind."""
-        values, codes = texts(column)
-        made = [self._label(value) for value in values]
-        return np.array(made, dtype=None if self.positive is not None else DTYPES.get(self.kind or "U"))[codes]
+        """Return the labels of rows; raise ValueError if one is missing or of another kind."""
+        if self.positive is None and self.kind is None:
+            self._infer_kind(column)
+        texts, codes = distinct_labels(column)
+        labels = [self._label(text) for text in texts]
+        return np.array(labels, dtype=None if self.positive is not None else DTYPES.get(self.kind or "U"))[codes]
 
     def read_one(self, value: Any) -> Any:
-        """The label of one row, as Python has it."""
-        return self._label(_text(value))
+        """Return the label of one row as a Python object."""
+        return self._label(_label_text(value))
+
+    def _infer_kind(self, column: Any) -> None:
+        """Infer the kind of labels from those that can be read."""
+        texts: list[str | None] = []
+        bisect_rows(
+            0, len(column), lambda low, high: texts.extend(distinct_labels(column[low:high])[0]), lambda *error: None
+        )
+        present = [text for text in texts if text is not None]
+        self.kind = _kind_of(present) if present else None
 
     def _label(self, text: str | None) -> Any:
         if text is None:
             raise ValueError("the label is missing")
         if self.positive is not None:
-            return self.positive if plain(text) == self.positive else f"not {self.positive}"
+            return self.positive if normalize_label(text) == self.positive else f"not {self.positive}"
         try:
-            return _value(text, self.kind or "U")
+            return _convert(text, self.kind or "U")
         except ValueError:
-            what = f"the label is {shown(text)}, but labels before it were {NAMES[self.kind or 'U']}"
-            raise Refusal(what, command=self.advice) from None
+            what = f"the label is {short_repr(text)}, but the labels before it are {KIND_NAMES[self.kind or 'U']}"
+            raise InvalidDataError(what, command=self.advice) from None
 
 
-def texts(column: Any) -> tuple[list[str | None], Array]:
-    """The different labels of a column, as text, and which one each row has."""
+def distinct_labels(column: Any) -> tuple[list[str | None], Array]:
+    """Return the distinct labels of a column as text, and the index of the label of each row."""
     if isinstance(column, np.ndarray):
         found, codes = np.unique(column, return_inverse=True)
-        return [_text(value) for value in found.tolist()], codes
-    pyarrow = needed("pyarrow", "io", "Reading labels")
+        return [_label_text(value) for value in found.tolist()], codes
+    pyarrow = import_extra("pyarrow", "io", "Reading labels")
     if pyarrow.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pyarrow.types.is_nested(column.type):
-        raise ValueError(f"the label has the type {column.type}: a label is a number, text, true or false")
+        raise ValueError(f"the label has type {column.type}; expected a number, text or boolean")
     encoded = pyarrow.chunked_array(column).combine_chunks().dictionary_encode(null_encoding="encode")
-    return [_text(value) for value in encoded.dictionary.to_pylist()], encoded.indices.to_numpy(zero_copy_only=False)
+    texts = [_label_text(value) for value in encoded.dictionary.to_pylist()]
+    return texts, encoded.indices.to_numpy(zero_copy_only=False)
 
 
-def _text(value: Any) -> str | None:
-    """A label as text, the same for all formats; None if it is missing. The text "nan" is a label like any other."""
+def _label_text(value: Any) -> str | None:
+    """Return a label as text, the same for all formats; None if it is missing. The text "nan" is a label."""
     if value is None or value != value:
         return None
     try:
         return text_of(value).strip() or None
     except ValueError:
-        raise ValueError(f"the label is {shown(value)}: a label is a number, text, true or false") from None
+        raise ValueError(f"the label is {short_repr(value)}; expected a number, text or boolean") from None
 
 
-def plain(text: str) -> str:
-    """A label as text, of which numbers, true and false have one spelling.
+def normalize_label(text: str) -> str:
+    """Return a label as text, with one spelling for equal numbers and for booleans.
 
-    >>> [plain(text) for text in ("1.0", "+1", "01", "1_0", "True", "FALSE", " nan ", "0.5")]
+    >>> [normalize_label(text) for text in ("1.0", "+1", "01", "1_0", "True", "FALSE", " nan ", "0.5")]
     ['1', '1', '01', '1_0', 'true', 'false', 'nan', '0.5']
     """
     text = text.strip()
-    number = number_in(text)
+    number = parse_number(text)
     if number is None:
         return text.lower() if text.lower() in ("true", "false") else text
     return str(number)
 
 
-def number_in(text: str) -> int | float | None:
-    """The number that a label spells; None if it is text.
+def parse_number(text: str) -> int | float | None:
+    """Return the number that a label spells; None if it is text.
 
-    Whole numbers may be spelled 1, +1, 1.0 and 1e0, but not 01: that is a code. Other numbers have one spelling, the
-    shortest: 1.10 is not 1.1.
+    Integers may be spelled 1, +1, 1.0 and 1e0, but not 01, which is a code. Other numbers have one spelling, the
+    shortest: 1.10 is text.
 
-    >>> [number_in(text) for text in ("9007199254740993", "1.0", "01", "1_0", "1.1", "1.10", "nan")]
+    >>> [parse_number(text) for text in ("9007199254740993", "1.0", "01", "1_0", "1.1", "1.10", "nan")]
     [9007199254740993, 1, None, None, 1.1, None, None]
     """
-    if len(text) > LONGEST or not SPELLED.fullmatch(text):
+    if len(text) > MAX_NUMBER_LENGTH or not NUMBER.fullmatch(text):
         return None
     value = float(text)
     if not isfinite(value):
@@ -136,30 +140,30 @@ def number_in(text: str) -> int | float | None:
     return value if repr(value) == text.removeprefix("+") else None
 
 
-def kind_of(found: list[str]) -> str:
-    """What labels are: "b", "i", "f" or "U", as NumPy has them."""
+def _kind_of(texts: list[str]) -> str:
+    """Return the kind of labels: "b", "i", "f" or "U"."""
     for kind in "bif":
         try:
-            for text in found:
-                _value(text, kind)
+            for text in texts:
+                _convert(text, kind)
         except ValueError:
             continue
         return kind
     return "U"
 
 
-def _value(text: str, kind: str) -> Any:
-    """A label of this kind; ValueError if it is of another."""
+def _convert(text: str, kind: str) -> Any:
+    """Return a label of this kind; raise ValueError if it is of another kind."""
     if kind == "U":
         return text
     if kind == "b":
         if text.lower() not in ("true", "false"):
             raise ValueError
         return text.lower() == "true"
-    number = number_in(text)
+    number = parse_number(text)
     if kind == "f" and number is not None and (isinstance(number, float) or abs(number) <= 2**53):
         return float(number)
-    low, high = WHOLE.get(kind, (1, 0))
+    low, high = INTEGER_RANGES.get(kind, (1, 0))
     if isinstance(number, int) and low <= number <= high:
         return number
     raise ValueError

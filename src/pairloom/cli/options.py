@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,7 +10,7 @@ from pairloom.cli.parameters import SYSTEMS
 
 
 class Format(StrEnum):
-    """Formats of rows."""
+    """Input formats."""
 
     AUTO = "auto"
     CSV = "csv"
@@ -21,94 +21,77 @@ class Format(StrEnum):
 
 
 class OnBadRow(StrEnum):
-    """What becomes of a malformed row."""
+    """What to do with a malformed row."""
 
     STOP = "stop"
     SKIP = "skip"
 
 
-ROWS, SAYING, RUN, MODEL = "Rows", "Output", "Checkpoints", "Model"
+INPUT, OUTPUT, CHECKPOINTS, MODEL = "Input", "Output", "Checkpoints", "Model"
+"""Panels of --help."""
 
 
-def _systems(incomplete: str) -> list[str]:
+def option(*names: str, help: str, panel: str | None = None, **settings: Any) -> Any:
+    """Return an option in a panel of --help."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
+
+
+def optional(*names: str, help: str, panel: str | None = None, **settings: Any) -> Any:
+    """Return an option that is None by default, which --help does not show."""
+    return option(*names, help=help, panel=panel, show_default=False, **settings)
+
+
+def _complete_system(incomplete: str) -> list[str]:
     return [name for name in SYSTEMS if name.lower().startswith(incomplete.lower())]
 
 
+ModelFile = Annotated[Path, typer.Argument(help="A model written by pairloom fit.", metavar="MODEL")]
 Files = Annotated[
     list[str],
-    typer.Argument(
-        help="Files, folders, or - for a pipe; gz, xz, bz2 and zst too.", show_default=False, metavar="FILE"
-    ),
+    typer.Argument(help="Files, folders, or - for stdin; may be compressed (gz, xz, bz2, zst).", metavar="FILE"),
 ]
-ModelFile = Annotated[
-    Path, typer.Argument(help="A model that pairloom fit wrote.", show_default=False, metavar="MODEL")
-]
-FormatOf = Annotated[
-    Format,
-    typer.Option("--format", help="Of the files; auto: by the name, else by the first line.", rich_help_panel=ROWS),
-]
-Label = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of the label; default: label, target, class or y.", show_default=False, rich_help_panel=ROWS
-    ),
-]
-Weight = Annotated[
-    str | None, typer.Option(help="Column of the rows' weights.", show_default=False, rich_help_panel=ROWS)
-]
-Chunk = Annotated[
-    int, typer.Option(min=1, help="Rows read at a time, at most; fewer if they are long.", rich_help_panel=ROWS)
+
+Label = Annotated[str | None, optional(help="Label column (default: label, target, class or y).", panel=INPUT)]
+Positive = Annotated[str | None, optional(help="Label of the positive class; all others are negative.", panel=INPUT)]
+Weight = Annotated[str | None, optional(help="Column of sample weights.", panel=INPUT)]
+Drop = Annotated[list[str] | None, optional(help="Ignore this column; may be repeated.", panel=INPUT)]
+InputFormat = Annotated[
+    Format, option("--format", help="Input format; auto: from the file name, or else the first line.", panel=INPUT)
 ]
 Width = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Columns of LIBSVM; default: the highest there is.", show_default=False, rich_help_panel=ROWS
-    ),
+    int | None, optional(min=1, help="Number of LIBSVM columns (default: the highest column).", panel=INPUT)
 ]
-BadRow = Annotated[
-    OnBadRow, typer.Option("--on-bad-row", help="At a malformed row: stop, or skip and count it.", rich_help_panel=ROWS)
-]
+ChunkRows = Annotated[int, option("--chunk", min=1, help="Maximum number of rows per chunk.", panel=INPUT)]
+BadRowAction = Annotated[OnBadRow, option("--on-bad-row", help="Stop at a malformed row, or skip it.", panel=INPUT)]
 Quarantine = Annotated[
-    Path | None,
-    typer.Option(
-        help="Where rows that were skipped go, as they were.", show_default=False, dir_okay=False, rich_help_panel=ROWS
-    ),
+    Path | None, optional(help="Write skipped rows to this file, unchanged.", dir_okay=False, panel=INPUT)
 ]
-Positive = Annotated[
-    str | None,
-    typer.Option(help="The label of positive rows, against all others.", show_default=False, rich_help_panel=ROWS),
+
+ModelOut = Annotated[Path, option(help="Write the model to this file.", dir_okay=False, panel=MODEL)]
+System = Annotated[
+    str, option(help="Estimator; pairloom systems lists them.", autocompletion=_complete_system, panel=MODEL)
 ]
-Drop = Annotated[
-    list[str] | None, typer.Option(help="A column that is not learned.", show_default=False, rich_help_panel=ROWS)
-]
-ModelOut = Annotated[Path, typer.Option(help="Where the model goes.", dir_okay=False, rich_help_panel=MODEL)]
-System = Annotated[str, typer.Option(help="Which system learns.", autocompletion=_systems, rich_help_panel=MODEL)]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    optional(
         "--set",
         metavar="KEY=VALUE",
-        rich_help_panel=MODEL,
-        show_default=False,
-        help="A parameter of the system: eta=0.1, columns.zip=category, budget.bytes=2e8.",
+        help="Set a parameter: eta=0.1, columns.zip=category, budget.bytes=2e8; may be repeated.",
+        panel=MODEL,
     ),
 ]
 HalfLife = Annotated[
-    float | None, typer.Option(help="Rows after which a row counts half.", show_default=False, rich_help_panel=MODEL)
+    float | None, optional(help="Half-life: number of rows after which the weight of a row halves.", panel=MODEL)
 ]
-Checkpoint = Annotated[
-    Path | None, typer.Option(help="Folder of checkpoints.", file_okay=False, show_default=False, rich_help_panel=RUN)
-]
-Every = Annotated[int, typer.Option(min=1, help="Rows between checkpoints.", rich_help_panel=RUN)]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from the newest checkpoint, if there is one.", rich_help_panel=RUN)
-]
+
+Checkpoint = Annotated[Path | None, optional(help="Folder for checkpoints.", file_okay=False, panel=CHECKPOINTS)]
+Every = Annotated[int, option(min=1, help="Number of rows between checkpoints.", panel=CHECKPOINTS)]
+Resume = Annotated[bool, option("--resume", help="Continue from the newest checkpoint, if any.", panel=CHECKPOINTS)]
+
 Log = Annotated[
     Path | None,
-    typer.Option(
-        help="AUC along the stream, as JSON lines.", dir_okay=False, show_default=False, rich_help_panel=SAYING
-    ),
+    optional(help="Write the AUC after each chunk to this file, as JSON lines.", dir_okay=False, panel=OUTPUT),
 ]
-Json = Annotated[bool, typer.Option("--json", help="The result as JSON.", rich_help_panel=SAYING)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no notes.", rich_help_panel=SAYING)]
-Debug = Annotated[bool, typer.Option("--debug", help="A traceback with an error.", rich_help_panel=SAYING)]
+Json = Annotated[bool, option("--json", help="Print the result as JSON.", panel=OUTPUT)]
+Quiet = Annotated[bool, option("--quiet", "-q", help="Print errors only.", panel=OUTPUT)]
+Debug = Annotated[bool, option("--debug", help="Print a traceback on error.", panel=OUTPUT)]

@@ -1,7 +1,7 @@
-"""Files that commands write: which ones are refused, and that NAME is replaced only when all is well.
+"""Files that commands write: check them before the command starts, and replace them only on success.
 
-Rows are written to NAME.partial, which is renamed to NAME at the end. After a failure or a kill NAME is as it was, and
-NAME.partial has what was done so far (docs/outputs.md).
+A file NAME is written as NAME.partial and renamed at the end. After a failure NAME is unchanged, and NAME.partial
+contains the output so far (docs/outputs.md).
 """
 
 import os
@@ -9,26 +9,25 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, NoReturn, Self
 
 import typer
 
-from pairloom.base.files import copy_mode, regular, rename, replacing
+from pairloom.base.files import copy_mode, regular_file, rename, replacing
 
 SUFFIX = ".partial"
-PIPE = "-"
-RECORD = "rows.json"
-"""What a run writes down of its rows, beside its checkpoints."""
+RUN_RECORD = "rows.json"
+"""The record of a run beside its checkpoints."""
 
-Key = str | tuple[int, int]
-"""What tells files apart: the path without links and, if there is a file, its device and inode."""
+FileId = str | tuple[int, int]
+"""Identity of a file: its real path, or its device and inode."""
 
 
 def partial_of(path: Path) -> Path:
-    """Where a file is written before it is complete: beside the file that a link leads to.
+    """Return the path of a file until it is complete: in the same folder, with links resolved.
 
     >>> partial_of(Path("a/scores.csv")).as_posix()
     'a/scores.csv.partial'
@@ -37,102 +36,96 @@ def partial_of(path: Path) -> Path:
     return target.with_name(target.name + SUFFIX)
 
 
-def check(
+def check_outputs(
     outputs: Mapping[str, Path | None], inputs: Iterable[str | Path] = (), checkpoint: Path | None = None
 ) -> None:
-    """Refuse outputs by option, before anything is opened: typer.BadParameter, which is exit code 2.
+    """Check outputs, given by option, before any file is opened; raise typer.BadParameter (exit code 2).
 
-    Refused is what is also an input, whatever link or spelling leads to it, what lies in a folder whose files are
-    read, what is another output, what exists and is not a regular file, and what cannot be written.
+    An output must not be an input (under any link or spelling), in a folder that is read, another output, or something
+    other than a regular file; and it must be writable.
     """
     names = [os.fspath(one) for one in inputs]
-    read = {key: name for name in names for path in _files(name) for key in _keys(path)}
-    written: dict[Key, str] = {}
-    for key in _open_file(sys.stdout):
+    read = {key: name for name in names for path in _files(name) for key in _ids(path)}
+    written: dict[FileId, str] = {}
+    for key in _stream_ids(sys.stdout):
         if key in read:
-            _refuse(f"{read[key]!r} is also an input", "stdout")
+            _fail(f"{read[key]!r} is also an input", "stdout")
         written[key] = "stdout"
     folders = [name for name in names if os.path.isdir(name)]
     if checkpoint is not None:
-        for own in _checkpoint_files(checkpoint):
-            _check_apart(own, "--checkpoint", read, written, folders)
-    for option, path in outputs.items():
-        if path is not None:
-            for one in (path, partial_of(path)):
-                _check_apart(one, option, read, written, folders)
-            _check_writable(path, option)
+        checkpoints = sorted(checkpoint.glob("checkpoint-*.pairloom")) if checkpoint.is_dir() else []
+        for path in (checkpoint / RUN_RECORD, *checkpoints):
+            _check_separate(path, "--checkpoint", read, written, folders)
+    for option, output in outputs.items():
+        if output is not None:
+            for path in (output, partial_of(output)):
+                _check_separate(path, option, read, written, folders)
+            _check_writable(output, option)
 
 
-def _check_apart(path: Path, option: str, read: dict[Key, str], written: dict[Key, str], folders: list[str]) -> None:
-    """Refuse a file that is read or written already; it is then one that is written."""
-    keys = _keys(path)
-    for key in keys:
+def _check_separate(
+    path: Path, option: str, read: dict[FileId, str], written: dict[FileId, str], folders: list[str]
+) -> None:
+    """Fail if a file is already read or written; otherwise add it to ``written``."""
+    ids = _ids(path)
+    for key in ids:
         if key in read:
             also = "" if read[key] == os.fspath(path) else f", {read[key]!r}"
-            _refuse(f"{str(path)!r} is also an input{also}: name another file", option)
+            _fail(f"{str(path)!r} is also an input{also}; choose another file", option)
         if key in written:
-            _refuse(f"{str(path)!r} is also written by {written[key]}: name another file", option)
-    written.update(dict.fromkeys(keys, option))
+            _fail(f"{str(path)!r} is also written by {written[key]}; choose another file", option)
+    written.update(dict.fromkeys(ids, option))
     for folder in folders:
         inside = os.path.relpath(os.path.realpath(path), os.path.realpath(folder)).split(os.sep)
         if inside[0] != os.pardir and not any(part[0] in "._" for part in inside):
-            _refuse(f"{str(path)!r} is in {folder!r}, whose files are read: name a file elsewhere", option)
+            _fail(f"{str(path)!r} is in the input folder {folder!r}; choose another folder", option)
     try:
-        regular(path)
+        regular_file(path)
     except OSError as error:
-        _refuse(f"cannot write {str(path)!r}: {error.strerror}", option)
+        _fail(f"cannot write {str(path)!r}: {error.strerror}", option)
     if path.name.endswith(SUFFIX) and path.is_symlink():
-        _refuse(f"{str(path)!r} is a link: remove it", option)
+        _fail(f"{str(path)!r} is a link; remove it", option)
 
 
 def _check_writable(path: Path, option: str) -> None:
-    """Fail before the work, not after it, if a file cannot be written."""
     folder = partial_of(path).absolute().parent
     if not folder.is_dir():
-        _refuse(f"there is no folder {str(path.parent)!r}", option)
+        _fail(f"no folder {str(path.parent)!r}", option)
     try:
         if path.exists():
             path.open("ab").close()
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        _refuse(f"cannot write {os.fspath(path)!r}: {error.strerror}", option)
+        _fail(f"cannot write {os.fspath(path)!r}: {error.strerror}", option)
 
 
-def _refuse(why: str, option: str) -> None:
-    raise typer.BadParameter(why, param_hint=option)
+def _fail(reason: str, option: str) -> NoReturn:
+    raise typer.BadParameter(reason, param_hint=option)
 
 
 def _files(name: str) -> list[str]:
-    """The files of an input; of one that cannot be read, which the command will say, itself."""
-    # Here: the help of a command is not to wait for what it imports.
-    from pairloom.data.readers.opening import InputError, files_in
+    """Return the files of an input; one that does not exist is reported later."""
+    from pairloom.data.readers.opening import FileError, list_files  # imported here to keep --help fast
 
     try:
-        return files_in([name])
-    except InputError:
+        return list_files([name])
+    except FileError:
         return [name]
 
 
-def _checkpoint_files(folder: Path) -> Iterator[Path]:
-    """What belongs to the checkpoints of a folder."""
-    yield folder / RECORD
-    if folder.is_dir():
-        yield from sorted(folder.glob("checkpoint-*.pairloom"))
-
-
-def _keys(path: str | Path) -> list[Key]:
-    if path == PIPE:
-        return _open_file(sys.stdin)
-    keys: list[Key] = [os.path.realpath(path)]
+def _ids(path: str | Path) -> list[FileId]:
+    if path == "-":
+        return _stream_ids(sys.stdin)
+    ids: list[FileId] = [os.path.realpath(path)]
     with suppress(OSError):
         found = os.stat(path)
-        keys.append((found.st_dev, found.st_ino))
-    return keys
+        ids.append((found.st_dev, found.st_ino))
+    return ids
 
 
-def _open_file(stream: object) -> list[Key]:
-    """What tells the file behind stdin or stdout apart; nothing if it is a pipe or a terminal."""
+def _stream_ids(stream: object) -> list[FileId]:
+    """Return the identity of the file behind stdin or stdout; nothing for a pipe or a terminal."""
     try:
         found = os.fstat(stream.fileno())  # type: ignore[attr-defined]
     except (OSError, ValueError, AttributeError):
@@ -141,7 +134,7 @@ def _open_file(stream: object) -> list[Key]:
 
 
 class Output:
-    """A file that is written as NAME.partial, of which nothing is touched before the first byte is written."""
+    """A file that is written as NAME.partial; nothing is changed before the first write."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.partial = path, partial_of(path)
@@ -150,7 +143,7 @@ class Output:
         self.complete = False
 
     def resume(self, size: int | None) -> None:
-        """Keep the first ``size`` bytes, None is all, of what is there: NAME.partial if a run failed, or NAME."""
+        """Keep the first ``size`` bytes (None: all) of NAME.partial if a run has failed, or of NAME."""
         self.kept = size
 
     @property
@@ -158,57 +151,54 @@ class Output:
         return self.partial if self.partial.exists() else self.path
 
     def size(self) -> int:
-        """Bytes so far."""
         if self.file is not None:
             return self.file.tell()
-        there = self._before.stat().st_size if self.kept != 0 and self._before.exists() else 0
-        return there if self.kept is None else min(self.kept, there)
+        size = self._before.stat().st_size if self.kept != 0 and self._before.exists() else 0
+        return size if self.kept is None else min(self.kept, size)
 
     def sync(self) -> int:
-        """Bytes so far, which are now on the disk."""
+        """Flush to disk; return the number of bytes so far."""
         if self.file is not None:
-            self._do(self._sync)
+            with self._named_errors():
+                self.file.flush()
+                os.fsync(self.file.fileno())
         return self.size()
 
     def write(self, content: bytes | str) -> None:
-        """More of it; a kill leaves all of it behind."""
-        data = content.encode() if isinstance(content, str) else content
-
-        def do() -> None:
-            file = self._opened()
-            file.write(data)
+        """Append and flush, so that nothing is lost if the process is killed."""
+        with self._named_errors():
+            file = self._open()
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
 
-        self._do(do)
-
     def save(self, write: Callable[[Path], object]) -> None:
-        """Write all of it by a function that takes a path."""
+        """Write the whole file with a function that takes a path."""
         write(self.partial)
         copy_mode(self.path, self.partial)
         self.complete = True
 
     def finish(self) -> None:
-        """Write to the disk what is still in memory."""
+        """Flush to disk and close."""
         if not self.complete:
-            self._do(self._opened)
+            with self._named_errors():
+                self._open()
             self.sync()
             self.close()
             self.complete = True
 
     def rename(self) -> None:
-        """Make it NAME."""
-        rename(self.partial, regular(self.path))
+        rename(self.partial, regular_file(self.path))
 
     def close(self) -> None:
-        """End writing; what cannot be flushed is lost."""
+        """Close the file, ignoring errors."""
         if self.file is not None:
             with suppress(OSError):
                 self.file.close()
 
-    def _opened(self) -> BinaryIO:
+    def _open(self) -> BinaryIO:
         if self.file is None:
             size = self.size()
-            with replacing(self.partial, lasting=False) as new:
+            with replacing(self.partial, durable=False) as new:
                 if size:
                     with self._before.open("rb") as old:
                         while size and (block := old.read(min(size, 1 << 20))):
@@ -218,37 +208,31 @@ class Output:
             self.file = self.partial.open("ab")
         return self.file
 
-    def _sync(self) -> None:
-        assert self.file is not None
-        self.file.flush()
-        os.fsync(self.file.fileno())
-
-    def _do(self, what: Callable[[], object]) -> None:
-        """Do something; an OSError names the file."""
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Add the file name to an OSError."""
         try:
-            what()
+            yield
         except OSError as error:
             raise OSError(error.errno, error.strerror, os.fspath(self.partial)) from error
 
 
 class Outputs:
-    """The outputs of a command: all are renamed by ``commit``; what ends without it leaves them as NAME.partial."""
+    """The outputs of a command: ``commit`` renames all; without it they stay NAME.partial."""
 
     def __init__(self) -> None:
         self.all: list[Output] = []
         self.committed = False
 
-    def new(self, path: Path) -> Output:
-        """An output."""
+    def add(self, path: Path) -> Output:
         self.all.append(Output(path))
         return self.all[-1]
 
-    def add(self, path: Path | None) -> Output | None:
-        """An output, if one was asked for."""
-        return None if path is None else self.new(path)
+    def add_optional(self, path: Path | None) -> Output | None:
+        """Add an output unless ``path`` is None."""
+        return None if path is None else self.add(path)
 
     def commit(self) -> None:
-        """All is well: replace the files."""
         for one in self.all:
             one.finish()
         for one in self.all:
@@ -261,6 +245,6 @@ class Outputs:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for one in self.all:
             one.close()
-        left = [str(one.partial) for one in self.all if one.file is not None]
-        if left and not self.committed and error is not None:
-            error.add_note(f"What was written so far is in {' and '.join(left)}.")
+        partial = [str(one.partial) for one in self.all if one.file is not None]
+        if partial and not self.committed and error is not None:
+            error.add_note(f"Partial output: {', '.join(partial)}")

@@ -1,4 +1,4 @@
-"""`pairloom predict`: rows in, scores out, in the same order."""
+"""`pairloom predict`: score rows."""
 
 import csv
 import io
@@ -8,79 +8,77 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy.special import expit
 
 from pairloom.base.typing import Array
 from pairloom.cli.bad_rows import BadRows
-from pairloom.cli.intake import Intake
+from pairloom.cli.console import Progress
 from pairloom.cli.outputs import Outputs
-from pairloom.cli.saying import Progress
-from pairloom.cli.signals import Stop
-from pairloom.cli.taken import Taken, label_faults
-from pairloom.data.readers import Faults, InputError, Piece, readers
+from pairloom.cli.rows import RowBatch, RowReader
+from pairloom.cli.signals import SignalGate
+from pairloom.data.readers import readers
+from pairloom.data.readers.base import Chunk
+from pairloom.data.readers.opening import FileError
 
 
-def classifier(path: Path) -> Any:
-    """The model of a file, which must be a classifier that has learned."""
+def load_classifier(path: Path) -> Any:
+    """Load a model; raise ValueError unless it is a fitted classifier."""
     from pairloom.estimators.classifier import PairwiseClassifier
     from pairloom.persist import load
 
     try:
         model = load(path)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        raise FileError(f"{path}: {error.strerror or error}") from error
     if not isinstance(model, PairwiseClassifier) or not hasattr(model, "stream_"):
-        raise ValueError(f"{path}: a {type(model).__name__} that has learned nothing, or no classifier, scores no rows")
+        raise ValueError(f"{path}: expected a fitted classifier, got {type(model).__name__}")
     return model
 
 
-def scored(
-    model: Any, intake: Intake, files: Sequence[str], format_: str, chunk: int, bad: BadRows, progress: Progress,
-    gate: Stop, check: Callable[[Any], Array] | None = None,
-) -> Iterator[tuple[Taken, Array]]:  # fmt: skip
-    """All rows of files that can be taken, a few at a time, with their scores, until the end or a signal.
+def score_files(
+    model: Any, reader: RowReader, files: Sequence[str], format_: str, chunk_rows: int, bad: BadRows,
+    progress: Progress, gate: SignalGate, read_labels: Callable[[Any], Array] | None = None,
+) -> Iterator[tuple[RowBatch, Array]]:  # fmt: skip
+    """Yield valid rows and their scores, until the end of the input or a signal.
 
-    ``check`` reads labels, and may raise ValueError.
+    ``read_labels`` raises ValueError for an invalid label.
     """
     count = 0
-    for reader in readers(files, format_, most=chunk, gate=gate, width=intake.width):
-        intake.open(reader)
-        for piece in reader.pieces():
-            intake.begin(piece)
-            yield from _piece(model, intake, piece, bad, check)
-            count += len(piece)
+    for source in readers(files, format_, chunk_rows=chunk_rows, gate=gate, width=reader.width):
+        reader.open(source)
+        for chunk in source.chunks():
+            reader.start_chunk(chunk)
+            yield from _score_chunk(model, reader, chunk, bad, read_labels)
+            count += len(chunk)
             if progress.due:
-                progress.say(f"{count:,} rows")
+                progress.update(f"{count:,} rows")
             if gate.closed:
                 break
         if gate.closed:
             break
     progress.clear()
-    if gate.code is not None:
+    if gate.exit_code is not None:
         progress.note(f"Stopped after row {count:,}.")
     elif not count:
-        raise InputError(f"{', '.join(files)}: there are no rows")
+        raise FileError(f"{', '.join(files)}: no rows")
 
 
-def _piece(
-    model: Any, intake: Intake, piece: Piece, bad: BadRows, check: Callable[[Any], Array] | None
-) -> Iterator[tuple[Taken, Array]]:
-    found: list[tuple[Taken, Array]] = []
+def _score_chunk(
+    model: Any, reader: RowReader, chunk: Chunk, bad: BadRows, read_labels: Callable[[Any], Array] | None
+) -> Iterator[tuple[RowBatch, Array]]:
+    found: list[tuple[RowBatch, Array]] = []
 
-    def attempt(taken: Taken) -> None:
-        if check is not None:
-            check(taken.labels)
-        found.append((taken, model.score_many(taken.X)))
+    def attempt(batch: RowBatch) -> None:
+        if read_labels is not None:
+            read_labels(batch.labels)
+        found.append((batch, model.score_many(batch.X)))
 
-    def sifted() -> tuple[Taken, Faults]:
-        taken, faults = intake.sift(piece, 0, len(piece))
-        strange = {} if check is None else label_faults(taken, check)
-        return taken[~np.isin(taken.rows, list(strange))], {**strange, **faults}
-
+    n = len(chunk)
     try:
-        bad.through(piece, lambda: intake.take(piece, 0, len(piece)), sifted, attempt)
-    except InputError:
+        bad.process(
+            chunk, lambda: reader.read(chunk, 0, n), lambda: reader.read_valid(chunk, 0, n, read_labels), attempt
+        )
+    except FileError:
         yield from found
         raise
     yield from found
@@ -88,36 +86,34 @@ def _piece(
 
 def run(
     path: Path, files: Sequence[str], out: Path | None, *, proba: bool, alert_rate: float | None, keep: Sequence[str],
-    format_: str, chunk: int, skip: bool, quarantine: Path | None, as_json: bool, quiet: bool,
+    format_: str, chunk_rows: int, skip: bool, quarantine: Path | None, as_json: bool, quiet: bool,
 ) -> int | None:  # fmt: skip
-    """Write the kept columns, the score or probability, and whether it is an alert, for each row.
+    """Write the kept columns, the score or probability, and the alert of each row.
 
-    Returns the exit code of a signal that ended it.
+    Return the exit code of a signal, or None.
     """
-    model = classifier(path)
-    border = None if alert_rate is None else model.threshold(alert_rate=alert_rate)
-    name = "probability" if proba else "score"
-    names = [*keep, name, *(["alert"] if border is not None else [])]
-    progress, intake = Progress(quiet), Intake(model, keep=keep, labelled=False)
-    with Stop() as gate, Outputs() as outputs:
-        to: Any = sys.stdout if out is None else outputs.new(out)
-        bad = BadRows(skip, outputs.add(quarantine), quiet)
+    model = load_classifier(path)
+    threshold = None if alert_rate is None else model.threshold(alert_rate=alert_rate)
+    names = [*keep, "probability" if proba else "score", *(["alert"] if threshold is not None else [])]
+    progress, reader = Progress(quiet), RowReader(model, keep=keep, labelled=False)
+    with SignalGate() as gate, Outputs() as outputs:
+        to: Any = sys.stdout if out is None else outputs.add(out)
+        bad = BadRows(skip, outputs.add_optional(quarantine), quiet)
         if not as_json:
             to.write(_csv([names]))
-        for taken, scores in scored(model, intake, files, format_, chunk, bad, progress, gate):
-            shown = expit(scores) if proba else scores
-            columns = [] if taken.kept is None else [column.to_pylist() for column in taken.kept.columns]
-            columns.append(shown.tolist())
-            if border is not None:
-                columns.append((scores >= border).astype(int).tolist())
+        for batch, scores in score_files(model, reader, files, format_, chunk_rows, bad, progress, gate):
+            columns = [] if batch.kept is None else [column.to_pylist() for column in batch.kept.columns]
+            columns.append((expit(scores) if proba else scores).tolist())
+            if threshold is not None:
+                columns.append((scores >= threshold).astype(int).tolist())
             rows = zip(*columns, strict=True)
             to.write(_json_lines(names, rows) if as_json else _csv(rows))
         outputs.commit()
-    if border is not None:
-        progress.note(f"alerts where the score is at least {border}")
+    if threshold is not None:
+        progress.note(f"Alert threshold: {threshold}")
     if bad.count:
-        progress.note(f"{bad.count:,} malformed rows were skipped")
-    return gate.code
+        progress.note(f"Skipped {bad.count:,} malformed rows.")
+    return gate.exit_code
 
 
 def _csv(rows: Iterable[Any]) -> str:

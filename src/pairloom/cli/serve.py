@@ -1,4 +1,4 @@
-"""`pairloom serve`: JSON lines in, JSON lines out. Rows are scored at once, and learned when their labels come.
+"""`pairloom serve`: score JSON lines as they arrive, and learn from their labels when these arrive.
 
 in   {"id": 7, "amount": 12.5, "channel": "web"}      out  {"id": 7, "score": -3.1, "probability": 0.043}
 in   {"id": 7, "label": 1}                            out  {"id": 7, "learned": 1041}
@@ -8,79 +8,82 @@ in   {"id": 8, "amount": 3.0, "channel": "app", "label": 0}: both at once
 import json
 import sys
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from scipy.special import expit
 
-from pairloom.base.refusal import shown, what_of
+from pairloom.base.errors import short_repr
+from pairloom.cli.checkpoints import open_checkpoints
+from pairloom.cli.console import Progress
 from pairloom.cli.labels import LabelReader
-from pairloom.cli.lines import LONGEST, lines_of
 from pairloom.cli.outputs import Outputs
-from pairloom.cli.predict import classifier
-from pairloom.cli.saying import Progress
-from pairloom.cli.signals import Stop
-from pairloom.data.readers.jsonl import parsed
-from pairloom.persist import Checkpointer, save
+from pairloom.cli.predict import load_classifier
+from pairloom.cli.signals import SignalGate
+from pairloom.data.readers.jsonl import parse_object
+from pairloom.data.readers.opening import Gate
+from pairloom.persist import save
 
-REPLY = ("score", "probability", "learned", "late", "unknown", "error", "line")
+REPLY_KEYS = ("score", "probability", "learned", "late", "unknown", "error", "line")
 """Keys of replies, besides the id."""
+
+MAX_LINE_BYTES = 1 << 23
+"""Longer lines are discarded and answered with an error."""
 
 
 @dataclass
 class Pending:
-    """Rows that were scored and wait for their labels, the oldest first; at most ``most``.
+    """Rows that wait for their labels, the oldest first; at most ``max_rows``.
 
-    As many ids of rows that had to go are remembered, so that a late label is distinguished from one of an unknown row.
-    Keys are ids as JSON writes them: 1, 1.0, true and "1" are four.
+    The ids of discarded rows, at most the same number, distinguish a late label from an unknown id. Keys are
+    ids as JSON: 1, 1.0, true and "1" are four keys.
     """
 
-    most: int
+    max_rows: int
     rows: "OrderedDict[str, Any]" = field(default_factory=OrderedDict)
-    gone: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
+    discarded: "OrderedDict[str, None]" = field(default_factory=OrderedDict)
 
     def add(self, key: str, row: Any) -> None:
-        """A row that was scored; one with the same id takes the place of an older one."""
+        """Add a row, in place of one with the same id."""
         self.rows.pop(key, None)
         self.rows[key] = row
-        if len(self.rows) > self.most:
-            self.gone[self.rows.popitem(last=False)[0]] = None
-        if len(self.gone) > self.most:
-            self.gone.popitem(last=False)
+        if len(self.rows) > self.max_rows:
+            self.discarded[self.rows.popitem(last=False)[0]] = None
+        if len(self.discarded) > self.max_rows:
+            self.discarded.popitem(last=False)
 
 
 class Server:
-    """A model between two pipes."""
+    """Server that answers lines with a model."""
 
     def __init__(self, model: Any, id_name: str, label: str, pending: int) -> None:
         names = getattr(model, "feature_names_in_", None)
         if names is None:
-            raise ValueError(
-                "serve takes rows by the names of their columns, and this model learned LIBSVM: columns without"
-            )
-        if id_name in REPLY:
-            raise ValueError(f"--id {id_name}: replies have keys {', '.join(REPLY)} of their own: name another")
+            raise ValueError("serve requires a model with column names; this one was fitted on LIBSVM")
+        if id_name in REPLY_KEYS:
+            raise ValueError(f"--id {id_name}: choose another key; replies use {', '.join(REPLY_KEYS)}")
         self.model, self.id_name, self.label = model, id_name, label
         self.names = [str(name) for name in names]
         self.labels, self.pending = LabelReader.of(model), Pending(pending)
         self.counts = dict.fromkeys(("scored", "learned", "late", "unknown", "errors"), 0)
 
     def answer(self, line: bytes | None, number: int) -> str:
-        """The reply to a line, as JSON. None: the line was too long."""
+        """Return the reply to a line as JSON. ``line`` None: it was too long."""
         reply: dict[str, Any] = {}
         try:
             if line is None:
-                raise ValueError(f"the line is longer than {LONGEST >> 20} MB")
-            given = parsed(line)
+                raise ValueError(f"the line is longer than {MAX_LINE_BYTES >> 20} MB")
+            given = parse_object(line)
             reply = self._id(given.get(self.id_name))
             return json.dumps(reply | self._answer(given, json.dumps(reply)), allow_nan=False)
         except ValueError as error:
             self.counts["errors"] += 1
-            return json.dumps({**reply, "error": what_of(error), "line": number}, allow_nan=False)
+            return json.dumps({**reply, "error": getattr(error, "what", str(error)), "line": number}, allow_nan=False)
 
     def _id(self, key: Any) -> dict[str, Any]:
-        """What a reply begins with: the id, if there is one."""
+        """Return the start of a reply: the id, if there is one."""
         try:
             if isinstance(key, (dict, list)):
                 raise ValueError
@@ -90,14 +93,14 @@ class Server:
         return {} if key is None else {self.id_name: key}
 
     def _answer(self, given: dict[str, Any], key: str) -> dict[str, Any]:
-        """What is said of a row, a label or both; all is checked before anything changes."""
+        """Answer a row, a label or both; everything is checked before anything changes."""
         label = given.get(self.label)
         row = {name: given.get(name) for name in self.names} if any(name in given for name in self.names) else None
         if row is None and label is None:
-            raise ValueError(f"neither a row, {self.names[:3]} ..., nor a label, {self.label!r}")
-        y = None if label is None else self._label(label)
+            raise ValueError(f"expected a row ({', '.join(self.names[:3])}, ...) or a label ({self.label})")
+        y = None if label is None else self._read_label(label)
         if row is None:
-            return self._learn_later(key, y)
+            return self._learn_pending(key, y)
         score = self.model.score_one(row)
         reply = {"score": score, "probability": float(expit(score))}
         if y is not None:
@@ -107,58 +110,80 @@ class Server:
         self.counts["scored"] += 1
         return reply
 
-    def _learn_later(self, key: str, y: Any) -> dict[str, Any]:
+    def _learn_pending(self, key: str, y: Any) -> dict[str, Any]:
         if key in self.pending.rows:
             reply = self._learn(self.pending.rows[key], y)
             del self.pending.rows[key]
             return reply
-        what = "late" if key in self.pending.gone else "unknown"
-        self.counts[what] += 1
-        return {what: True}
+        status = "late" if key in self.pending.discarded else "unknown"
+        self.counts[status] += 1
+        return {status: True}
 
     def _learn(self, row: dict[str, Any], y: Any) -> dict[str, Any]:
         self.model.learn_one(row, y)
         self.counts["learned"] += 1
         return {"learned": self.model.n_seen_}
 
-    def _label(self, label: Any) -> Any:
+    def _read_label(self, label: Any) -> Any:
         y, known = self.labels.read_one(label), self.model.classes_.tolist()
         if y not in known and len(known) > 1:
-            raise ValueError(f"label {shown(y)} is not one of {known}, the classes of this model")
+            raise ValueError(f"label {short_repr(y)} is not one of {known}, the classes of this model")
         return y
+
+
+def read_lines(stream: Any, gate: Gate) -> Iterator[tuple[int, bytes | None]]:
+    """Yield line numbers (from 1) and lines as soon as they are complete; None in place of a line that is too long.
+
+    Blank lines are skipped, and so is an incomplete line when the gate closes.
+    """
+    number, rest, too_long = 1, b"", False
+    while block := gate.read(stream):
+        *complete, last = block.split(b"\n")
+        for line in complete:
+            line, rest = rest + line, b""
+            if too_long or len(line) > MAX_LINE_BYTES:
+                yield number, None
+            elif line.strip():
+                yield number, line
+            number, too_long = number + 1, False
+            if gate.closed:
+                return
+        rest += last
+        if len(rest) > MAX_LINE_BYTES:
+            rest, too_long = b"", True
+    if not gate.closed and (too_long or rest.strip()):
+        yield number, None if too_long else rest
 
 
 def run(
     path: Path, *, id_name: str, label: str, pending: int, out: Path | None, checkpoint: Path | None, every: int,
     resume: bool, quiet: bool,
 ) -> int | None:  # fmt: skip
-    """Serve until the input ends or a signal comes; the exit code of the signal."""
-    model = classifier(path)
-    checkpoints = None if checkpoint is None else Checkpointer(checkpoint, every)
-    if checkpoints is not None and checkpoints.positions():
-        if not resume:
-            raise ValueError(f"{checkpoint} has checkpoints: --resume goes on from them; or name another folder")
+    """Serve until the input ends or a signal arrives; return the exit code of the signal, or None."""
+    model = load_classifier(path)
+    checkpoints = None if checkpoint is None else open_checkpoints(checkpoint, every, resume)
+    if checkpoints is not None:
         model = (checkpoints.newest() or (model, 0))[0]
     server, progress = Server(model, id_name, label, pending), Progress(quiet)
-    stdin = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115  it is not ours to close
-    with Stop() as gate, Outputs() as outputs:
-        later, failed = outputs.add(out), True
+    stdin = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115  stdin stays open
+    with SignalGate() as gate, Outputs() as outputs:
+        output, failed = outputs.add_optional(out), True
         try:
-            for number, line in lines_of(stdin, gate):
+            for number, line in read_lines(stdin, gate):
                 print(server.answer(line, number), flush=True)
                 if checkpoints is not None:
                     checkpoints.after(model, model.n_seen_)
             failed = False
-        except BrokenPipeError:  # nobody reads the answers any more: the stream ends here
+        except BrokenPipeError:  # nobody reads the replies any more
             failed = False
             raise
         finally:
-            if later is not None:
-                later.save(lambda path: save(model, path))
+            if output is not None:
+                output.save(lambda path: save(model, path))
             if checkpoints is not None and model.n_seen_ > max(checkpoints.positions(), default=0):
                 checkpoints.save(model, model.n_seen_)
             if not failed:
                 outputs.commit()
     counts = {**server.counts, "pending": len(server.pending.rows)}
     progress.note(", ".join(f"{count:,} {name}" for name, count in counts.items()))
-    return gate.code
+    return gate.exit_code

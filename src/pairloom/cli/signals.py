@@ -1,49 +1,49 @@
-"""Ctrl-C and SIGTERM end a stream, not a chunk."""
+"""Stop a command on Ctrl-C and SIGTERM after the rows that were read."""
 
 import signal
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from pairloom.cli.ending import INTERRUPTED, TERMINATED
-from pairloom.data.readers import Gate
+from pairloom.cli.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
+from pairloom.data.readers.opening import Gate
 
-CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
-
-
-class _Woken(Exception):
-    """A read that waited, and is not to wait any longer."""
+EXIT_CODES = {signal.SIGINT: EXIT_INTERRUPTED, signal.SIGTERM: EXIT_TERMINATED}
 
 
-class Stop(Gate):
-    """A gate that a signal closes: the rows that have come are still learned. A second signal ends the process.
+class _ReadInterrupted(Exception):
+    """A blocking read was interrupted by a signal."""
 
-    ``code``: the exit code, once it was closed by a signal.
+
+class SignalGate(Gate):
+    """A gate that a signal closes: rows that were read are still processed. A second signal ends the process.
+
+    ``exit_code``: that of the signal; None without one.
     """
 
     def __init__(self) -> None:
-        self.code: int | None = None
+        self.exit_code: int | None = None
         self.waiting = False
 
     def __enter__(self) -> Self:
-        self.before = {number: signal.signal(number, self._close) for number in CODES}
+        self.handlers = {number: signal.signal(number, self._close) for number in EXIT_CODES}
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for number, handler in self.before.items():
+        for number, handler in self.handlers.items():
             signal.signal(number, handler)
 
     def read(self, stream: Any) -> bytes:
         self.waiting = True
         try:
             return super().read(stream)
-        except _Woken:
+        except _ReadInterrupted:
             return b""
         finally:
             self.waiting = False
 
     def _close(self, number: int, frame: FrameType | None) -> None:
-        self.closed, self.code = True, CODES[signal.Signals(number)]
+        self.closed, self.exit_code = True, EXIT_CODES[signal.Signals(number)]
         signal.signal(number, signal.SIG_DFL)
         if self.waiting:
             self.waiting = False
-            raise _Woken
+            raise _ReadInterrupted

@@ -1,4 +1,4 @@
-"""Rows on their way to a model: checked, and not learned yet."""
+"""Rows that are validated but not yet learned: numbers, or mixed columns with their encoder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from pairloom.base.csr import is_sparse
 from pairloom.base.typing import Array
 from pairloom.base.validation import named_row
 from pairloom.columns.encoder import Encoder
@@ -16,10 +17,10 @@ from pairloom.columns.reading import Values
 
 @dataclass(frozen=True)
 class Incoming:
-    """Rows of numbers, dense or CSR, or of named columns, with the encoder that knows these.
+    """Rows of numbers, dense or CSR, or rows of named columns with their encoder.
 
-    ``rows``: numbers, a :class:`Table`, or ``Values`` of it once it was read. ``time``: when each row was, if a column
-    tells it.
+    ``rows``: numbers, a :class:`Table`, or the ``Values`` of a table after ``read``. ``time``: the time of each row, if
+    there is a time column.
     """
 
     rows: Any
@@ -29,7 +30,7 @@ class Incoming:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, and numbers of a row."""
+        """Number of rows, and of features of a row."""
         n = self.rows.n if isinstance(self.rows, Values) else self.rows.shape[0]
         return n, self.rows.shape[1] if self.encoder is None else self.encoder.width
 
@@ -37,23 +38,23 @@ class Incoming:
         return self.shape[0]
 
     def __getitem__(self, keep: Array | slice) -> Self:
-        """Some of the rows, by a mask; by a slice once they were read."""
+        """Return some of the rows, by a mask; after ``read``, by a slice."""
         return replace(self, rows=self.rows[keep], time=None if self.time is None else self.time[keep])
 
     def read(self, columns: ColumnsLike, layout: int | None) -> "Incoming":
-        """The same with valid values, or ValueError; a first table begins an encoder."""
+        """Return the rows with valid values, or raise ValueError; the first table of a stream makes an encoder."""
         if not isinstance(self.rows, Table):
             return self
         encoder = self.encoder or Encoder.of_table(columns_of(columns), self.rows, layout)
-        return Incoming(encoder.read(self.rows, self.dtype), self.dtype, encoder, self.time)
+        return replace(self, rows=encoder.read(self.rows, self.dtype), encoder=encoder)
 
     def numbers(self, weight: Array) -> Any:
-        """The rows as the model learns them; the encoder knows them from now on."""
+        """Return the rows as the model learns them; the encoder learns them too."""
         return self.rows if self.encoder is None else self.encoder.learn(self.rows, weight, self.dtype)
 
 
 def first_row(x: Any, dtype: str, columns: ColumnsLike, layout: int | None) -> Incoming | None:
-    """The first row of a stream, if it has named columns."""
+    """Return the first row of a stream, if it has named columns; otherwise None."""
     x = named_row(x)
     if not isinstance(x, Mapping):
         check_unpinned(columns)
@@ -63,7 +64,7 @@ def first_row(x: Any, dtype: str, columns: ColumnsLike, layout: int | None) -> I
 
 
 def one_row(encoder: Encoder, x: Any) -> Any:
-    """A row for an encoder: a mapping from names, or values in order."""
+    """Return a row in the form that encoders accept: a mapping from names, or a list of values in order."""
     if type(x) is dict:
         return x
     x = named_row(x)
@@ -75,27 +76,27 @@ def one_row(encoder: Encoder, x: Any) -> Any:
 
 
 def named_columns(X: Any, columns: ColumnsLike, encoder: Encoder | None) -> Table | None:
-    """The columns of a frame, if they have names; ``encoder``: of the rows before, if there were any."""
+    """Return the columns of a frame, if they have names; ``encoder``: that of earlier rows, None for the first rows."""
     first = X[0] if isinstance(X, (list, tuple)) and len(X) else X
-    if isinstance(first, Mapping) and not hasattr(X, "tocsr"):  # one kind of sparse rows is a mapping
-        raise ValueError("X must be a data frame or an array: of mappings make one, pandas.DataFrame(X)")
+    if isinstance(first, Mapping) and not is_sparse(X):  # a DOK matrix is a mapping
+        raise ValueError("X must be a data frame or an array: turn mappings into a frame, pandas.DataFrame(X)")
     if not is_named(X):
         return None
-    table = table_of(X, dict(columns_of(columns).kinds) if encoder is None else encoder.kinds)
+    table = table_of(X, dict(columns_of(columns).kinds) if encoder is None else encoder.state.kind_names)
     if len(table) == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required.")
     return table
 
 
-def by_place(encoder: Encoder, rows: Array) -> Table:
-    """Rows of numbers without names, for a model that knows named columns, all of them numbers."""
+def table_by_position(encoder: Encoder, rows: Array) -> Table:
+    """Return rows of numbers without names as a table, for a model whose named columns are all numbers."""
     check_plain(encoder)
     names = encoder.state.names
     return Table(names, ["number"] * len(names), list(rows.astype(float).T), len(rows))
 
 
 def check_plain(encoder: Encoder) -> None:
-    """Raise unless rows without names can only mean one thing."""
+    """Raise ValueError unless rows without names are unambiguous."""
     if not encoder.is_plain:
         raise ValueError(
             f"this model learned named columns of several kinds, {encoder.state.names}: pass a data frame or mappings "
@@ -104,6 +105,6 @@ def check_plain(encoder: Encoder) -> None:
 
 
 def check_unpinned(columns: ColumnsLike) -> None:
-    """Raise if ``columns=`` names some where rows have no names."""
+    """Raise ValueError if ``columns=`` sets kinds, for rows without names."""
     if dict(columns_of(columns).kinds):
         raise ValueError("columns= names columns, but X has no names: pass a data frame, or mappings from names")

@@ -1,4 +1,4 @@
-"""The compiled loop of the encoder: what is known of each column, row by row, and the numbers of each row."""
+"""The compiled loop of the encoder: the features of each row, and the statistics of each column."""
 
 from math import cos, floor, pi, sin
 
@@ -8,14 +8,14 @@ from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
 
 NUMBER, CATEGORY, DATE, DROP, OPEN = range(5)
-"""Kinds of columns; OPEN: nothing has come yet that tells."""
-
-MASS, SUM, LOW, HIGH, LAST, COUNT, ORDER, WHOLE, AGAIN, GAPS = range(10)
-"""Rows of the statistics: weight and weighted sum of the numbers (of dates: ages), smallest, largest and last value,
-their number, +1 if each was larger than the last (-1: smaller; 0: neither), 1 if all are whole numbers, how many rows
-had a category that had come before, and how many had none."""
+"""Kinds of columns; OPEN: only missing values so far."""
 
 N_STATISTICS = 10
+MASS, SUM, LOW, HIGH, LAST, COUNT, ORDER, INTEGER, REPEATS, MISSING = range(N_STATISTICS)
+"""Rows of the statistics: weight and weighted sum of the numbers (for dates: of the ages), smallest, largest and last
+value, number of values, +1 if each was larger than the one before (-1: smaller; 0: neither), 1 if all are integers,
+number of rows with a category that was known before, number of missing values."""
+
 DATE_WIDTH = 7
 WEEK, YEAR = 7.0, 365.2425
 
@@ -25,16 +25,16 @@ def encode(
     values: Array, weight: Array, kinds: Array, starts: Array, statistics: Array, learn: bool, missing_stay: bool,
     marks_after: int, n_named: int, out: Array,
 ) -> None:  # fmt: skip
-    """Fill ``out`` (rows, numbers), zero before, from ``values`` (rows, columns): NaN is missing, categories are codes.
+    """Fill ``out`` (rows, features), initially zero, from ``values`` (rows, columns), with NaN for missing, and codes.
 
-    ``learn``: take each row into the statistics after it was encoded. ``missing_stay``: NaN stays NaN, and categories
-    stay codes. ``marks_after``: a number has a mark of missing beside it, which is used once so many were missing; -1:
-    it has none. ``n_named``: codes of single categories, given in
-    the order in which these come; hashes have larger ones. A column of which nothing has come yet may be of
-    any kind: whatever it is, its missing value is 0, or NaN.
+    ``learn``: update the statistics with each row after it is encoded. ``missing_stay``: NaN stays NaN, and categories
+    stay codes. ``marks_after``: number of missing values in a column after which its missing indicator is used; -1: the
+    layout has no indicators. ``n_named``: codes below it are single categories, in order of arrival;
+    hashed categories have larger codes. A column without values so far may be of any kind: its missing value is encoded
+    as 0, or NaN.
     """
     for t in range(values.shape[0]):
-        now = newest(values[t], kinds, statistics)
+        now = latest_date(values[t], kinds, statistics)
         for j in range(values.shape[1]):
             value, kind, at, column = values[t, j], kinds[j], starts[j], statistics[:, j]
             missing = np.isnan(value)
@@ -50,27 +50,27 @@ def encode(
                     out[t, at + 1 + int(value)] = 1.0
             elif kind == NUMBER:
                 out[t, at] = column[SUM] / column[MASS] if missing and not missing_stay else value
-                if missing and 0 <= marks_after <= column[GAPS]:
+                if missing and 0 <= marks_after <= column[MISSING]:
                     out[t, at + 1] = 1.0
             elif kind == DATE:
                 out[t, at] = column[SUM] / column[MASS] if missing and not missing_stay else now - value
                 if not missing:
-                    circles(value, column[HIGH] - column[LOW], out[t, at + 1 : at + DATE_WIDTH])
+                    cyclic_features(value, column[HIGH] - column[LOW], out[t, at + 1 : at + DATE_WIDTH])
                 elif missing_stay:
                     out[t, at + 1 : at + DATE_WIDTH] = np.nan
-                elif 0 <= marks_after <= column[GAPS]:
+                elif 0 <= marks_after <= column[MISSING]:
                     out[t, at + DATE_WIDTH] = 1.0
             if learn and missing:
-                column[GAPS] += 1.0
+                column[MISSING] += 1.0
             elif learn:
                 if kind == CATEGORY and column[COUNT] > 0 and value <= column[HIGH] and value < n_named:
-                    column[AGAIN] += 1.0
-                remember(value, now - value if kind == DATE else value, weight[t], column)
+                    column[REPEATS] += 1.0
+                update_statistics(value, now - value if kind == DATE else value, weight[t], column)
 
 
 @compiled
-def newest(values: Array, kinds: Array, statistics: Array) -> float:
-    """The latest of all dates so far, those of this row included."""
+def latest_date(values: Array, kinds: Array, statistics: Array) -> float:
+    """Return the latest of all dates so far, those of this row included."""
     now = -np.inf
     for j in range(values.shape[0]):
         if kinds[j] == DATE:
@@ -82,10 +82,10 @@ def newest(values: Array, kinds: Array, statistics: Array) -> float:
 
 
 @compiled
-def circles(days: float, seen: float, out: Array) -> None:
-    """Where in the day, the week (1970 began on a Thursday) and the year a time is, as points on circles.
+def cyclic_features(days: float, seen: float, out: Array) -> None:
+    """Write sine and cosine of the time of day, of the week (1970 began on a Thursday) and of the year to ``out``.
 
-    A circle of which less than a half was ``seen`` stays 0: a scale fixed on a short arc would not hold for the rest.
+    A period of which less than half was ``seen`` stays 0: scales fitted on a short arc would not suit the rest.
     """
     for k, period in enumerate((1.0, WEEK, YEAR)):
         if 2.0 * seen >= period:
@@ -95,17 +95,17 @@ def circles(days: float, seen: float, out: Array) -> None:
 
 
 @compiled
-def remember(value: float, number: float, weight: float, column: Array) -> None:
-    """Take one value into the statistics of its column, and the number that it became."""
+def update_statistics(value: float, number: float, weight: float, column: Array) -> None:
+    """Update the statistics of a column with a value, and with the ``number`` it was encoded as."""
     if column[COUNT] == 0:
         column[LOW] = column[HIGH] = value
-        column[WHOLE] = 1.0
+        column[INTEGER] = 1.0
     else:
         rises = 1.0 if value > column[LAST] else -1.0 if value < column[LAST] else 0.0
         column[ORDER] = rises if column[COUNT] == 1 or column[ORDER] == rises else 0.0
         column[LOW], column[HIGH] = min(value, column[LOW]), max(value, column[HIGH])
     if value != floor(value):
-        column[WHOLE] = 0.0
+        column[INTEGER] = 0.0
     column[MASS] += weight
     column[SUM] += weight * number
     column[LAST] = value

@@ -1,4 +1,4 @@
-"""Values of rows as the kinds of their columns want them, or an error that names row and column. Changes nothing."""
+"""Validation of mixed rows by the kinds of their columns: valid values, or an error with row and column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,25 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from pairloom.base.exact import FIRST_YEAR, LAST_YEAR
-from pairloom.base.refusal import Refusal, shown
+from pairloom.base.errors import InvalidDataError, short_repr
 from pairloom.base.typing import Array
-from pairloom.base.validation import LARGEST, is_missing, too_large, values_by_name
+from pairloom.base.validation import MAX_VALUE, too_large, values_by_name
 from pairloom.columns.frames import Table
-from pairloom.columns.kinds import Kind, OnText
+from pairloom.columns.kinds import Kind, OnText, kind_of_value
 from pairloom.columns.loops import CATEGORY, DATE, DROP, NUMBER, OPEN
-from pairloom.columns.state import KINDS, ColumnsState
-from pairloom.columns.values import LONGEST, category_of, days_of, kind_of, number_of
+from pairloom.columns.state import KIND_CODES, ColumnsState
+from pairloom.columns.values import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    MAX_CATEGORY_LENGTH,
+    category_of,
+    days_of,
+    is_blank,
+    number_of,
+)
 
-WORDS = {NUMBER: "numbers", DATE: "dates", CATEGORY: "categories"}
+PLURALS = {NUMBER: "numbers", DATE: "dates"}
 
 
 @dataclass(slots=True)
 class Values:
-    """Valid values, and the kinds that columns have when these are learned; None: those that they have.
+    """Valid values, and the kinds that the columns have after these rows; None: the kinds do not change.
 
-    ``columns``: an array of float64 or a list of categories each (None: missing); of ``one`` row, its values.
-    ``since``: of columns whose kind was open, the row from which on it is known.
+    ``columns``: for each column an array of float64 or a list of categories (None: missing); for ``one`` row, its
+    values. ``since``: for columns whose kind was open, the first row with a value.
     """
 
     kinds: Any
@@ -34,143 +41,133 @@ class Values:
     since: dict[int, int] = field(default_factory=dict)
 
     def __getitem__(self, rows: slice) -> "Values":
-        """Some of many rows, those before them being learned."""
+        """Return a slice of the rows; earlier rows are already learned."""
         kinds = self.kinds.copy()
         kinds[[j for j, row in self.since.items() if row >= rows.stop]] = OPEN
         return Values(kinds, [column[rows] for column in self.columns], rows.stop - rows.start, one=False)
 
 
 def read_table(state: ColumnsState, table: Table, on_text: OnText, dtype: str) -> Values:
-    """The values of many rows."""
+    """Return the valid values of many rows."""
     kinds, columns, since = state.kinds.copy(), [], {}
     for j, (name, column, declared) in enumerate(zip(table.names, table.columns, table.declared, strict=True)):
         if kinds[j] == OPEN:
-            kinds[j], since[j] = (KINDS[declared], 0) if declared else _first_kind(column, name)
+            kinds[j], since[j] = (KIND_CODES[declared], 0) if declared else _first_kind(column, name)
         columns.append(_column(name, int(kinds[j]), column, on_text, dtype))
     return Values(kinds, columns, len(table), one=False, since=since)
 
 
 def read_row(state: ColumnsState, x: Any, on_text: OnText, dtype: str) -> Values:
-    """The values of one row: a mapping from names, or a sequence in the order of the columns."""
-    names, kinds, largest = state.names, state.plain_kinds, LARGEST[dtype]
+    """Return the valid values of one row: a mapping from names, or a sequence in the order of the columns."""
+    names, kinds, largest = state.names, state.plain_kinds, MAX_VALUE[dtype]
     given = values_by_name(x, names) if type(x) is dict or isinstance(x, Mapping) else list(x)
     if len(given) != len(names):
         raise ValueError(f"expected one row of {len(names)} values, got {len(given)}")
-    told: dict[int, int] = {}
+    inferred: dict[int, int] = {}
     for j, (value, kind) in enumerate(zip(given, kinds, strict=True)):
-        # What is plainly right is the common case, and costs least.
+        # Fast path: plain Python values of the right kind.
         plain = type(value)
         if kind == NUMBER and (plain is float or plain is int or plain is bool):
             if not -largest <= value <= largest and value == value:
-                raise _beyond(number_of(value), names[j], 0, dtype)
-        elif kind != CATEGORY or plain is not str or not 0 < len(value) <= LONGEST:
+                raise _out_of_range(names[j], kind, number_of(value), 0, dtype)
+        elif kind != CATEGORY or plain is not str or not 0 < len(value) <= MAX_CATEGORY_LENGTH:
             now, given[j] = _value(names[j], kind, value, on_text, dtype)
             if now != kind:
-                told[j] = now
-    return Values([told.get(j, kind) for j, kind in enumerate(kinds)] if told else None, given)
+                inferred[j] = now
+    return Values([inferred.get(j, kind) for j, kind in enumerate(kinds)] if inferred else None, given)
 
 
-def told_by(value: Any, name: str, row: int) -> Kind:
-    """The kind that the first value of a column speaks for."""
-    kind = kind_of(value)
+def infer_kind(value: Any, name: str, row: int) -> Kind:
+    """Return the kind of a column by its first value; ValueError if no kind accepts it."""
+    kind = kind_of_value(value)
     if kind is None:
-        raise Refusal(
-            f"column {name!r} holds a {type(value).__name__}", row=row,
-            then=", which is none of numbers, text and dates", python=f': leave it out, columns={{{name!r}: "drop"}}',
-            command=f": fit with --set columns.{name}=drop",
+        raise InvalidDataError(
+            f"column {name!r} contains a {type(value).__name__}", row=row, then=", not numbers, text or dates",
+            python=f': leave it out, columns={{{name!r}: "drop"}}', command=f": fit with --set columns.{name}=drop",
         )  # fmt: skip
     return kind
 
 
-def is_gap(value: Any) -> bool:
-    """Whether a value is missing: None, NaN, NaT, NA, or an empty text."""
-    return not value if isinstance(value, (str, bytes)) else is_missing(value)
-
-
 def _first_kind(column: Array, name: str) -> tuple[int, int]:
-    """The kind of a column, and the first row that has a value."""
+    """Return the kind of a column, and the first row with a value."""
     for row, value in enumerate(column.tolist()):
-        if not is_gap(value):
-            return KINDS[told_by(value, name, row)], row
+        if not is_blank(value):
+            return KIND_CODES[infer_kind(value, name, row)], row
     return OPEN, len(column)
 
 
 def _column(name: str, kind: int, column: Array, on_text: OnText, dtype: str) -> Any:
-    """The valid values of one column."""
     if kind in (DROP, OPEN):
         return np.full(len(column), np.nan)
     if kind == CATEGORY:
         return [
-            value if type(value) is str and 0 < len(value) <= LONGEST else _category(name, value, row)
+            value if type(value) is str and 0 < len(value) <= MAX_CATEGORY_LENGTH else _category(name, value, row)
             for row, value in enumerate(column.tolist())
         ]
     if column.dtype == object:
         made = [_number(name, kind, value, row, on_text) for row, value in enumerate(column.tolist())]
         column = np.array(made, dtype=float)
     with np.errstate(invalid="ignore"):
-        bad = np.flatnonzero(np.abs(column) > LARGEST[dtype])
+        bad = np.flatnonzero(np.abs(column) > MAX_VALUE[dtype])
     if bad.size and kind == DATE and on_text == "missing":
         return np.where(np.isinf(column), np.nan, column)
     if bad.size:
-        value = float(column[bad[0]])
-        raise _no_date(name, int(bad[0])) if kind == DATE else _beyond(value, name, int(bad[0]), dtype)
+        raise _out_of_range(name, kind, float(column[bad[0]]), int(bad[0]), dtype)
     return column
 
 
 def _value(name: str, kind: int, value: Any, on_text: OnText, dtype: str) -> tuple[int, Any]:
-    """One value that is not plainly of its kind, and the kind."""
-    if kind == DROP or is_gap(value):
+    """Return the kind of a column after one value, and the valid value."""
+    if kind == DROP or is_blank(value):
         return kind, None if kind == CATEGORY else np.nan
     if kind == OPEN:
-        kind = KINDS[told_by(value, name, 0)]
+        kind = KIND_CODES[infer_kind(value, name, 0)]
     if kind == CATEGORY:
         return kind, _category(name, value, 0)
     made = _number(name, kind, value, 0, on_text)
-    if abs(made) > LARGEST[dtype]:
-        if kind == NUMBER:
-            raise _beyond(made, name, 0, dtype)
-        if on_text == "raise":
-            raise _no_date(name, 0)
+    if abs(made) > MAX_VALUE[dtype]:
+        if kind == NUMBER or on_text == "raise":
+            raise _out_of_range(name, kind, made, 0, dtype)
         made = np.nan
     return kind, made
 
 
 def _category(name: str, value: Any, row: int) -> str | None:
-    """The name of a category; None if it is missing."""
-    if is_gap(value):
+    """Return the name of a category; None if it is missing."""
+    if is_blank(value):
         return None
     try:
         return category_of(value)
     except ValueError:
-        raise Refusal(
-            f"column {name!r} is one of categories, but holds {shown(value)}", row=row,
+        raise InvalidDataError(
+            f"column {name!r} must contain categories, but contains {short_repr(value)}", row=row,
             python=f': correct it, or leave the column out, columns={{{name!r}: "drop"}}',
             command=f": correct it, or fit with --set columns.{name}=drop",
         ) from None  # fmt: skip
 
 
 def _number(name: str, kind: int, value: Any, row: int, on_text: OnText) -> float:
-    """A number, or a date as days; NaN if it is missing."""
-    if is_gap(value):
+    """Return a number, or a date as days; NaN if it is missing."""
+    if is_blank(value):
         return np.nan
     try:
         return number_of(value) if kind == NUMBER else days_of(value)
     except ValueError:
         if on_text == "missing":
             return np.nan
-    raise Refusal(
-        f"column {name!r} is one of {WORDS[kind]}, but holds {shown(value)}", row=row,
-        python=": correct it, or say before the first row that it is of another kind, "
-        f'columns={{{name!r}: "category"}}, or that such values are missing, columns=Columns(on_text="missing")',
+    raise InvalidDataError(
+        f"column {name!r} must contain {PLURALS[kind]}, but contains {short_repr(value)}", row=row,
+        python=": correct it, or before the first row set another kind, "
+        f'columns={{{name!r}: "category"}}, or treat such values as missing, columns=Columns(on_text="missing")',
         command=f": correct it, or fit with --set columns.{name}=category or --set columns.on_text=missing",
     )  # fmt: skip
 
 
-def _beyond(value: float, name: str, row: int, dtype: str) -> ValueError:
+def _out_of_range(name: str, kind: int, value: float, row: int, dtype: str) -> InvalidDataError:
+    """Return the error for an infinite or too large number, or for a date outside the supported years."""
+    if kind == DATE:
+        years = f"{FIRST_YEAR} to {LAST_YEAR}"
+        return InvalidDataError(f"column {name!r} contains a date outside the years {years}", row=row)
     if np.isinf(value):
-        return Refusal(f"column {name!r} holds infinity", row=row)
-    return too_large(f"column {name!r} holds {value:g}", row, "", dtype)
-
-
-def _no_date(name: str, row: int) -> ValueError:
-    return Refusal(f"column {name!r} holds a date outside the years {FIRST_YEAR} to {LAST_YEAR}", row=row)
+        return InvalidDataError(f"column {name!r} contains infinity", row=row)
+    return too_large(f"column {name!r} contains {value:g}", row, "", dtype)

@@ -1,58 +1,171 @@
-"""What is known of the columns of a stream."""
+"""What an encoder has learned about the columns of a stream."""
+
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from pairloom.base.spec import Count, WrongState
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns.loops import CATEGORY, DATE, DATE_WIDTH, DROP, N_STATISTICS, NUMBER, OPEN
+from pairloom.columns.kinds import Columns
+from pairloom.columns.loops import (
+    CATEGORY,
+    COUNT,
+    DATE,
+    DATE_WIDTH,
+    DROP,
+    HIGH,
+    INTEGER,
+    LOW,
+    MASS,
+    N_STATISTICS,
+    NUMBER,
+    OPEN,
+    ORDER,
+    REPEATS,
+)
+from pairloom.columns.values import MAX_CATEGORY_LENGTH
 
-KINDS = {"number": NUMBER, "category": CATEGORY, "date": DATE, "drop": DROP, None: OPEN}
+KIND_CODES = {"number": NUMBER, "category": CATEGORY, "date": DATE, "drop": DROP, None: OPEN}
+KIND_NAMES = {code: kind or "open" for kind, code in KIND_CODES.items()}
 
 PLAIN, MARKED, CODES = range(3)
-"""Layouts. PLAIN: all columns are numbers, and stay as they are. MARKED: numbers and dates with a mark of missing
-beside them, categories one-hot. CODES: for a map that takes missing values itself, numbers and codes."""
+"""Layouts. PLAIN: all columns are numbers and are left unchanged. MARKED: numbers and dates, each with a missing
+indicator, and one-hot categories. CODES: numbers and codes of categories, for maps that support missing values."""
+
+DATE_FEATURES = ("age", "day_sin", "day_cos", "week_sin", "week_cos", "year_sin", "year_cos", "missing")
+
+ID_MIN_ROWS = 256
+"""Rows after which a column may be reported as id-like."""
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """What is known about the columns of a stream.
+
+    ``kinds``: by name; "open" for a column with missing values only. ``categories``: those with their own feature.
+    ``constant``: columns with at most one distinct value so far. ``id_like``: columns that look like ids. Neither is
+    useful to a model: columns={name: "drop"} drops a column.
+    """
+
+    kinds: dict[str, str]
+    categories: dict[str, list[str]]
+    constant: list[str]
+    id_like: list[str]
 
 
 @node
 class ColumnsState:
-    """Names and kinds of the columns, where each one's numbers start, their statistics, and the categories by column.
+    """Names and kinds of the columns, the first feature of each, their statistics, and the categories by column.
 
-    ``width``: the numbers of a row.
+    ``width``: number of features of a row.
     """
 
     names: list[str]
-    layout: int
-    width: int
-    kinds: Array
-    starts: Array
-    statistics: Array
+    layout: Count
+    width: Count
+    kinds: Annotated[Array, f"i8 c 0:{len(KIND_CODES)}"]
+    starts: Annotated[Array, "i8 c 0:BIG"]
+    statistics: Annotated[Array, f"f8 {N_STATISTICS} c"]
     categories: list[list[str]]
 
     def __post_init__(self) -> None:
-        # The code of each category, by column; and kinds as Python's numbers, which are faster to look at.
+        # The code of each category, by column; and kinds as a list, which is faster to loop over.
         self.slots = [{name: code for code, name in enumerate(known)} for known in self.categories]
         self.plain_kinds: list[int] = self.kinds.tolist()
 
-    def tell(self, kinds: Array | list[int]) -> None:
-        """The kinds that are known now."""
+    @property
+    def kind_names(self) -> dict[str, str]:
+        """Kinds by column; "open" for a column without values so far."""
+        return {name: KIND_NAMES[kind] for name, kind in zip(self.names, self.plain_kinds, strict=True)}
+
+    def set_kinds(self, kinds: Array | list[int]) -> None:
+        """Set the kinds of all columns."""
         self.kinds[:] = kinds
         self.plain_kinds = self.kinds.tolist()
 
+    def report(self) -> ColumnReport:
+        """Return kinds, categories, and uninformative columns.
+
+        After 256 rows a column looks like an id if it has categories that never repeat (among those with their own
+        feature), or integers that always increase or always decrease.
+        """
+        categories, constant, id_like = {}, [], []
+        for j, (name, kind, known) in enumerate(zip(self.names, self.plain_kinds, self.categories, strict=True)):
+            column = self.statistics[:, j]
+            if known:
+                categories[name] = list(known)
+            if kind != DROP and (column[COUNT] == 0 or column[LOW] == column[HIGH]):
+                constant.append(name)
+            unique = kind == CATEGORY and column[REPEATS] == 0
+            ordered = kind == NUMBER and column[INTEGER] == 1 and column[ORDER] != 0
+            if column[COUNT] >= ID_MIN_ROWS and (unique or ordered):
+                id_like.append(name)
+        return ColumnReport(self.kind_names, categories, constant, id_like)
+
+    def check_with(self, max_categories: int, n_hashed: int, n_features: int) -> None:
+        """Raise ValueError unless this state is possible with these parameters and ``n_features`` features."""
+        c, codes = len(self.names), max_categories + n_hashed
+        if not c or len(set(self.names)) < c or len(self.kinds) != c or len(self.categories) != c:
+            raise WrongState("must have different names, and an entry for each column", "columns")
+        if self.layout > CODES or self.width != n_features:
+            raise WrongState(f"must have a known layout, with {n_features} features", "columns")
+        for kind, size in zip(self.plain_kinds, np.diff(self.starts, append=self.width).tolist(), strict=True):
+            if size != width_of(kind, self.layout, codes) and (
+                kind == DROP or size != width_of(OPEN, self.layout, codes)
+            ):
+                raise WrongState("must have the number of features for each column that its kind requires", "columns")
+        for known in self.categories:
+            longest = max(map(len, known), default=0)
+            if not len(set(known)) == len(known) <= max_categories or "" in known or longest > MAX_CATEGORY_LENGTH:
+                raise WrongState(
+                    f"must have different categories of at most {MAX_CATEGORY_LENGTH} characters", "columns"
+                )
+        self._check_statistics(np.array([len(known) for known in self.categories]), max_categories, codes)
+
+    def _check_statistics(self, n_known: Array, max_categories: int, codes: int) -> None:
+        seen = self.statistics[COUNT] > 0
+        if self.starts[0] or not np.isfinite(self.statistics).all() or (seen & ~(self.statistics[MASS] > 0)).any():
+            raise WrongState("must have finite statistics of each column", "columns")
+        coded, end = seen & (self.kinds == CATEGORY), np.where(n_known == max_categories, codes, n_known)
+        if (self.statistics[LOW, coded] < 0).any() or (self.statistics[HIGH, coded] >= end[coded]).any():
+            raise WrongState("must have statistics of known codes only", "columns")
+
 
 def first_state(names: list[str], kinds: list[str | None], layout: int, n_codes: int) -> ColumnsState:
-    """Before the first row; a category has ``n_codes`` codes."""
-    sizes = [width_of(KINDS[kind], layout, n_codes) for kind in kinds]
+    """Return the state before the first row; a category column has ``n_codes`` codes."""
+    codes = np.array([KIND_CODES[kind] for kind in kinds], np.int64)
+    sizes = [width_of(code, layout, n_codes) for code in codes.tolist()]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return ColumnsState(
-        names, layout, int(starts[-1]), np.array([KINDS[kind] for kind in kinds], np.int64), starts[:-1],
-        np.zeros((N_STATISTICS, len(names))), [[] for _ in names],
-    )  # fmt: skip
+    statistics = np.zeros((N_STATISTICS, len(names)))
+    return ColumnsState(names, layout, int(starts[-1]), codes, starts[:-1], statistics, [[] for _ in names])
 
 
 def width_of(kind: int, layout: int, n_codes: int) -> int:
-    """The numbers of a column; one whose kind is open has room for any."""
+    """Return the number of features of a column; one whose kind is open has room for any kind."""
     if kind == OPEN:
         return max(width_of(one, layout, n_codes) for one in (NUMBER, CATEGORY, DATE))
     if layout == MARKED:
         return {NUMBER: 2, CATEGORY: 1 + n_codes, DATE: DATE_WIDTH + 1, DROP: 0}[kind]
     return {NUMBER: 1, CATEGORY: 1, DATE: DATE_WIDTH, DROP: 0}[kind]
+
+
+def feature_names(part: Columns, state: ColumnsState) -> list[str]:
+    """Return the names of the features of a row."""
+    made: list[str] = []
+    ends = [*state.starts[1:].tolist(), state.width]
+    for name, kind, categories, end in zip(state.names, state.plain_kinds, state.categories, ends, strict=True):
+        if kind == NUMBER:
+            own = [name, f"{name}_missing"]
+        elif kind == DATE:
+            own = [f"{name}_{feature}" for feature in DATE_FEATURES]
+        elif kind == CATEGORY and state.layout == MARKED:
+            own = [f"{name}_missing", *(f"{name}={category}" for category in categories)]
+            own += [f"{name}_free{k}" for k in range(len(categories), part.max_categories)]
+            own += [f"{name}_hashed{k}" for k in range(part.n_hashed)]
+        else:
+            own = [name]
+        size = end - len(made)
+        made += [*own, *(f"{name}_{k}" for k in range(len(own), size))][:size]
+    return made

@@ -8,36 +8,34 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from pairloom.base.checks import check_choice, check_flag
-from pairloom.base.interrupts import Unbroken
+from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight
 from pairloom.columns.encoder import Encoder
 from pairloom.columns.incoming import Incoming, first_row, named_columns, one_row
 from pairloom.columns.kinds import ColumnsLike
-from pairloom.columns.state import CODES, MARKED
-from pairloom.columns.telling import ColumnReport, names_out
+from pairloom.columns.state import CODES, MARKED, ColumnReport, feature_names
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
-    """Data frames and mappings as numbers, on a stream: what every estimator does with named columns, by itself.
+    """Encode data frames and mappings as numbers on a stream, as every estimator does with named columns.
 
-    ``partial_fit`` in any chunking and ``learn_one`` know the same, bit for bit. A row's numbers are made by what is
-    known when it is transformed: an estimator that learns from them should see each row once, before it is known. The
-    width never changes.
+    ``partial_fit`` in any chunking and ``learn_one`` give the same encoder, bit for bit. A row is encoded with what is
+    known when it is transformed: transform each row before learning it. The number of features never changes.
 
     Parameters
     ----------
-    columns : kinds of columns by name, such as {"device": "category"}, or a :class:`Columns`; None: as their types say.
-    codes : numbers stay NaN where they are missing, and categories are codes: for trees. False: the mean so far and a
-        mark beside it, and one number for each category.
+    columns : kinds of columns by name, such as {"device": "category"}, or a :class:`Columns`; None: by data type.
+    codes : for trees: missing numbers stay NaN, and categories become codes. False: missing numbers become the mean so
+        far, with a missing indicator, and categories are one-hot.
     dtype : of the output, "float32" or "float64".
 
     Attributes
     ----------
-    columns_ : :class:`ColumnReport`: kinds, categories, and columns of no use.
+    columns_ : :class:`ColumnReport`: kinds, categories, and uninformative columns.
     n_features_in_, feature_names_in_ : as in scikit-learn.
 
-    Cost: some 20 microseconds for a row of 20 columns, and for each column ten numbers and the names of at most
+    Cost: about 20 microseconds for a row of 20 columns; for each column ten numbers and the names of at most
     ``max_categories`` categories.
 
     >>> from pairloom.columns import Columns
@@ -61,15 +59,15 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.dtype = dtype
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget everything, then get to know the rows."""
+        """Learn the rows from scratch."""
         return self._learn(X, sample_weight, first=True)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Get to know more rows, in order."""
+        """Learn more rows, in order."""
         return self._learn(X, sample_weight, first=self._encoder is None)
 
     def learn_one(self, x: Any, sample_weight: float = 1.0) -> Self:
-        """Get to know one row: a mapping from names."""
+        """Learn one row: a mapping from names."""
         weight, encoder = one_weight(sample_weight), self._encoder
         if encoder is not None:
             values = encoder.read(one_row(encoder, x), self.dtype)
@@ -79,7 +77,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self._check_parameters()
         row = first_row(x, self.dtype, self.columns, CODES if self.codes else MARKED)
         if row is None or row.encoder is None:
-            raise ValueError("the first row must be a mapping from the names of the columns")
+            raise ValueError("the first row must be a mapping from column names")
         if weight[0]:
             self._encoder, names = row.encoder, row.encoder.state.names
             self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
@@ -87,32 +85,32 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """The numbers of rows, by what is known."""
-        encoder = self._known()
+        """Encode rows."""
+        encoder = self._fitted()
         table = self._table(X, encoder)
         validate_data(self, X, reset=False, skip_check_array=True)
         return encoder.encode(table, self.dtype)
 
     def transform_one(self, x: Any) -> Array:
-        """The numbers of one row."""
-        encoder = self._known()
+        """Encode one row."""
+        encoder = self._fitted()
         row: Array = encoder.encode(one_row(encoder, x), self.dtype)[0]
         return row
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """The names of the numbers; a category that is new takes the place of one that is free."""
-        encoder = self._known()
-        return np.asarray(names_out(encoder.part, encoder.state), dtype=object)
+        """Return the names of the features; a new category is assigned a free feature."""
+        encoder = self._fitted()
+        return np.asarray(feature_names(encoder.part, encoder.state), dtype=object)
 
     @property
     def columns_(self) -> ColumnReport:
-        """What is known of the columns."""
-        return ColumnReport.of(self._known())
+        """What is known about the columns."""
+        return self._fitted().state.report()
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._encoder is not None
 
-    def _known(self) -> Encoder:
+    def _fitted(self) -> Encoder:
         if self._encoder is None:
             raise NotFittedError(f"this {type(self).__name__} has seen no rows yet: call fit, partial_fit or learn_one")
         return self._encoder
@@ -137,7 +135,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         if keep.any():
             rows = Incoming(table[keep], self.dtype, None if first else self._encoder)
             rows = rows.read(self.columns, CODES if self.codes else MARKED)
-            with Unbroken():
+            with DeferredSignals():
                 if first:
                     validate_data(self, X, reset=True, skip_check_array=True)
                     self._encoder = rows.encoder

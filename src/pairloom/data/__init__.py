@@ -1,17 +1,16 @@
 """Data sets of the paper, read and checked, and synthetic streams."""
 
-from pairloom.data.catalogue import DATASETS, Part, Source
-from pairloom.data.datasets import Dataset, load_dataset
+from pairloom.data.catalogue import DATASETS
+from pairloom.data.datasets import Dataset, fetch_dataset, load_dataset
 from pairloom.data.fraud import fraud_like
 from pairloom.data.synthetic import drift, duplicates, imbalanced, sorted_stream
 
 __all__ = [
     "DATASETS",
     "Dataset",
-    "Part",
-    "Source",
     "drift",
     "duplicates",
+    "fetch_dataset",
     "fraud_like",
     "imbalanced",
     "load_dataset",

@@ -1,4 +1,4 @@
-"""The data sets that are known by name: their files, where these come from, and the counts they must have."""
+"""Data sets known by name: their files, URLs, shapes and class counts."""
 
 from dataclasses import dataclass
 from posixpath import basename
@@ -12,8 +12,8 @@ class Part:
 
     Parameters
     ----------
-    file : its name in a data folder; the suffix says how it is compressed (.xz, .bz2, .gz, otherwise plain text)
-    url : where it can be downloaded, under the name that the address ends in; None: nowhere
+    file : its name in a data folder; the suffix is that of the compression (.xz, .bz2, .gz) or plain text
+    url : its URL for download; None if there is none
     """
 
     file: str
@@ -21,7 +21,7 @@ class Part:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """File names under which it is looked for, in this order.
+        """File names to search for, in this order.
 
         >>> DATASETS["ijcnn1"].parts[1].names
         ('ijcnn1.test.xz', 'ijcnn1.t.bz2')
@@ -31,14 +31,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Source:
-    """What is known of a data set before it is read.
+    """Description of a data set.
 
     Parameters
     ----------
-    parts : its files, to be read one after the other
+    parts : its files, in the order of the rows
     n_features : columns
     n_negative, n_positive : rows of each class, over all files
-    labels : all labels that the files hold, rising; the first half is negative, the second half positive
+    labels : all labels, increasing; the first half is negative, the second half positive
     sparse : whether the features stay a CSR matrix
 
     >>> DATASETS["usps"].n_rows
@@ -59,42 +59,38 @@ class Source:
         return self.n_negative + self.n_positive
 
 
-def _binary(file: str, remote: str) -> Part:
-    return Part(file, f"{LIBSVM}/binary/{remote}")
-
-
-def _multiclass(file: str, remote: str) -> Part:
-    return Part(file, f"{LIBSVM}/multiclass/{remote}")
+def _part(file: str, remote: str) -> Part:
+    return Part(file, f"{LIBSVM}/{remote}")
 
 
 _SOURCES = (
-    Source("diabetes", (_binary("diabetes.xz", "diabetes"),), 8, n_negative=268, n_positive=500),
-    Source("german", (_binary("german.numer.xz", "german.numer"),), 24, n_negative=700, n_positive=300),
+    Source("diabetes", (_part("diabetes.xz", "binary/diabetes"),), 8, n_negative=268, n_positive=500),
+    Source("german", (_part("german.numer.xz", "binary/german.numer"),), 24, n_negative=700, n_positive=300),
     Source(
         "usps",
-        (_multiclass("usps.train.xz", "usps.bz2"), _multiclass("usps.test.xz", "usps.t.bz2")),
+        (_part("usps.train.xz", "multiclass/usps.bz2"), _part("usps.test.xz", "multiclass/usps.t.bz2")),
         256, n_negative=5_427, n_positive=3_871, labels=tuple(range(1, 11)),
     ),
     Source(
         "rcv1",
-        (_binary("rcv1.binary.xz", "rcv1_train.binary.bz2"),),
+        (_part("rcv1.binary.xz", "binary/rcv1_train.binary.bz2"),),
         47_236, n_negative=9_751, n_positive=10_491, sparse=True,
     ),
-    Source("a9a", (_binary("a9a.xz", "a9a"),), 123, n_negative=24_720, n_positive=7_841),
+    Source("a9a", (_part("a9a.xz", "binary/a9a"),), 123, n_negative=24_720, n_positive=7_841),
     Source(
         "mnist",
-        (_multiclass("mnist.train.xz", "mnist.bz2"),),
+        (_part("mnist.train.xz", "multiclass/mnist.bz2"),),
         784, n_negative=30_596, n_positive=29_404, labels=tuple(range(10)),
     ),
     Source(
         "ijcnn1",
-        (_binary("ijcnn1.train.xz", "ijcnn1.bz2"), _binary("ijcnn1.test.xz", "ijcnn1.t.bz2")),
+        (_part("ijcnn1.train.xz", "binary/ijcnn1.bz2"), _part("ijcnn1.test.xz", "binary/ijcnn1.t.bz2")),
         22, n_negative=128_126, n_positive=13_565,
     ),
-    # Label 2 is lodgepole pine. Should LIBSVM's own file have the two labels the other way round, the counts tell.
+    # Label 2 is lodgepole pine. If the labels of a file are swapped, the class counts do not match.
     Source(
         "covtype",
-        (_binary("covtype.binary.xz", "covtype.libsvm.binary.bz2"),),
+        (_part("covtype.binary.xz", "binary/covtype.libsvm.binary.bz2"),),
         54, n_negative=297_711, n_positive=283_301, labels=(1, 2),
     ),
     Source(

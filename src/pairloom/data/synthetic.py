@@ -1,6 +1,6 @@
-"""Synthetic streams, each with one property that real streams have and shuffled benchmark files lack.
+"""Synthetic streams, each with one property of real streams that shuffled benchmark files lack.
 
-All give (X, y) with y in {-1, +1}, and the same rows for the same arguments.
+All return (X, y) with y in {-1, +1}, and the same rows for the same arguments.
 """
 
 from statistics import NormalDist
@@ -17,21 +17,21 @@ Kind = Literal["sudden", "gradual"]
 def imbalanced(
     n: int, n_features: int = 10, *, positive: float = 0.05, noise: float = 0.2, seed: int = 0
 ) -> tuple[Array, Array]:
-    """A rare class that surrounds the other: no linear score ranks better than chance.
+    """Generate a rare class around the other one: no linear score ranks better than chance.
 
-    Rows are standard normal; positive are those whose first two columns (one, if there is but one) lie farthest out,
-    by x_1^2 + x_2^2 + noise * normal.
+    Rows are standard normal; those with the largest x_1^2 + x_2^2 + noise * normal are positive (without x_2 if there
+    is only one column).
 
     Parameters
     ----------
     n, n_features
         Shape of X.
     positive
-        Share of positive rows, met to the nearest row, and at least one of each class.
+        Share of positive rows, exact to the nearest row, with at least one of each class.
     noise
-        Standard deviation of what blurs the border.
+        Standard deviation of the noise at the class boundary.
     seed
-        Of the generator.
+        Seed of the random generator.
 
     >>> X, y = imbalanced(1000, positive=0.02)
     >>> X.shape, int((y == 1).sum())
@@ -47,14 +47,14 @@ def imbalanced(
 
 
 def sorted_stream(X: Array, y: Array, column: int | None = None) -> tuple[Array, Array]:
-    """Any rows, sorted by one feature: the paper's stream that is not i.i.d.
+    """Sort rows by one feature: the paper's non-i.i.d. stream.
 
     Equal values keep their order.
 
     Parameters
     ----------
     X, y
-        A dense array and its labels; copied.
+        A dense array and its labels; they are not changed.
     column
         The feature to sort by; by default the one of largest variance.
 
@@ -85,25 +85,25 @@ def drift(
     positive: float = 0.5,
     seed: int = 0,
 ) -> tuple[Array, Array]:
-    """A linear concept that is reversed on the way: what ranked best before ranks worst after.
+    """Generate a linear concept that is reversed: rows that ranked best before the change rank worst after it.
 
-    Rows are standard normal throughout; positive are those with the largest <a, x>, after the change those with the
-    smallest. A gradual change is a mixture: the share of rows under the new concept rises evenly from 0 to 1.
+    Rows are standard normal throughout; those with the largest <a, x> are positive, after the change those with the
+    smallest. A gradual change is a mixture: the share of rows of the new concept increases linearly from 0 to 1.
 
     Parameters
     ----------
     n, n_features
         Shape of X.
     kind
-        "sudden", in one row, or "gradual".
+        "sudden" or "gradual".
     at
-        The (middle of the) change, as a share of the stream.
+        Position of the (middle of the) change, as a share of the stream.
     width
         Length of a gradual change, as a share of the stream.
     positive
         Probability of the positive class, the same before and after.
     seed
-        Of the generator.
+        Seed of the random generator.
 
     >>> X, y = drift(1000, 2, kind="gradual")
     >>> X.shape, sorted(set(y.tolist()))
@@ -122,28 +122,28 @@ def drift(
     passed = (np.arange(n) - round(at * n)) / n
     share = (passed >= 0).astype(float) if kind == "sudden" else np.clip(passed / width + 0.5, 0, 1)
     after = rng.random(n) < share
-    # <a, x> is standard normal, so the border that gives the wanted share is known.
-    border = NormalDist().inv_cdf(1 - positive)
-    return X, np.where(np.where(after, -1, 1) * (X @ a) > border, 1, -1)
+    # <a, x> is standard normal, so the threshold for this share is known.
+    threshold = NormalDist().inv_cdf(1 - positive)
+    return X, np.where(np.where(after, -1, 1) * (X @ a) > threshold, 1, -1)
 
 
 def duplicates(
     n: int, n_features: int = 10, *, distinct: int = 64, noise: float = 0.05, seed: int = 0
 ) -> tuple[Array, Array]:
-    """Few distinct rows, each many times, as data of indicators have: exact ties and distances of 0.
+    """Generate few distinct rows, each many times, as in binary data: exact ties and distances of 0.
 
-    The k-th most frequent row comes about 1/k as often as the first; every one comes at least once.
+    The k-th most frequent row occurs about 1/k as often as the first; each occurs at least once.
 
     Parameters
     ----------
     n, n_features
         Shape of X.
     distinct
-        Number of different rows; half of them (rounded down) are positive, those farthest out.
+        Number of distinct rows; the half (rounded down) farthest from 0 is positive.
     noise
-        Share of rows whose label is turned, so that equal rows may carry both labels.
+        Share of rows with a flipped label, so that equal rows may have both labels.
     seed
-        Of the generator.
+        Seed of the random generator.
 
     >>> X, y = duplicates(1000, distinct=20)
     >>> len(np.unique(X, axis=0))
@@ -164,7 +164,7 @@ def duplicates(
 
 
 def _top(score: Array, k: int) -> Array:
-    """+1 for the k largest scores, -1 for the rest."""
+    """Return +1 for the k largest scores, -1 for the rest."""
     y = np.full(len(score), -1)
     y[np.argsort(-score, kind="stable")[:k]] = 1
     return y

@@ -1,7 +1,7 @@
-"""What the compiled loops of the engines are given, in groups.
+"""Grouped arguments of compiled loops.
 
-From Python the groups come as plain tuples, in the order of their fields, and are named inside the loop: Numba takes
-much longer over named ones, which shows where rows are learned one by one.
+Python passes each group as a plain tuple, and the compiled loop converts it to a named tuple. Numba unpacks named
+tuples much more slowly, which matters when rows are learned one at a time.
 """
 
 from typing import Any, NamedTuple
@@ -11,16 +11,19 @@ import numpy as np
 from pairloom.base.batch import Batch
 from pairloom.base.typing import Array
 from pairloom.engines.base import Parts
-from pairloom.engines.reference import HEAVY, PARTS
+from pairloom.engines.reference import MAX_SUBSTEPS, MAX_WEIGHT
 from pairloom.engines.state import State
 from pairloom.memory import Slots
-from pairloom.steps import averaging_rate, constant
+from pairloom.steps.schedules import averaging_rate, constant_like
+
+Adaptive = tuple[Any, float, float, float, bool]
+"""Steps per coordinate: sums of squared gradients (models, D), eta, and the penalty: alpha, l1, proximal or not."""
 
 
 class Examples(NamedTuple):
-    """The rows of a block: phi(x) as the loop takes it, labels, weights, queries, and ``gain`` (rows, models).
+    """The rows of a block: phi(x) in the format of the loop, labels, weights and queries.
 
-    ``gain``: what the weights of a row's pairs add up to.
+    ``gain`` (rows, models): the sum of the weights of a row's pairs.
     """
 
     Z: Any
@@ -31,7 +34,7 @@ class Examples(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """Loss and pairs by their codes, the ``targets`` of the models, and how partners are weighted."""
+    """Codes of the loss and the pairs, the ``targets`` of the models, and the weighting of partners."""
 
     loss: int
     smooth: bool
@@ -42,7 +45,7 @@ class Objective(NamedTuple):
 
 
 class Buffer(NamedTuple):
-    """``Slots``, their points as the loop takes them."""
+    """The arrays of ``Slots``, with points in the format of the loop."""
 
     points: Any
     labels: Array
@@ -51,7 +54,7 @@ class Buffer(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """How the rows of a block move w: ``step_table``, ball, one pair after the other or not; averaging rates."""
+    """Steps of the rows of a block: ``step_table``, the ball, whether to step pair by pair, and averaging rates."""
 
     table: Array
     bound: float
@@ -61,7 +64,7 @@ class Steps(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row as one model sees it; ``target`` is the model's."""
+    """One row, with the ``target`` of one model."""
 
     z: Any
     y: float
@@ -70,7 +73,7 @@ class Row(NamedTuple):
 
 
 class Partners(NamedTuple):
-    """The slots that a row is paired with, their weights p_j, and room for q_j = -p_j a_j l'(m_j)."""
+    """The slots that a row is paired with, their weights p_j, and a buffer for q_j = -p_j a_j l'(m_j)."""
 
     slot: Array
     p: Array
@@ -78,50 +81,59 @@ class Partners(NamedTuple):
 
 
 def examples_of(learner: Parts, state: State, Z: Any, batch: Batch) -> tuple[Any, ...]:
-    """``Examples`` as a plain tuple; the state counts their weight where ``gains`` depend on it."""
-    return Z, batch.y, batch.weight, batch.query, gains(learner, state, batch)
+    """Return ``Examples`` as a plain tuple; update the totals of the state if ``pair_gains`` needs them."""
+    return Z, batch.y, batch.weight, batch.query, pair_gains(learner, state, batch)
 
 
 def objective_of(learner: Parts) -> tuple[Any, ...]:
-    """``Objective`` as a plain tuple."""
+    """Return ``Objective`` as a plain tuple."""
     loss, pairs, memory = learner.pair_loss, learner.pairs, learner.memory
     smooth = bool(loss.smoothness < np.inf)
     return loss.code, smooth, pairs.code, pairs.targets, memory.weighting != "history", memory.joint
 
 
 def buffer_of(slots: Slots, points: Any) -> tuple[Any, ...]:
-    """``Buffer`` as a plain tuple."""
+    """Return ``Buffer`` as a plain tuple."""
     return points, slots.labels, slots.queries, slots.mass
 
 
 def steps_of(learner: Parts, t: Array, weight: Array) -> tuple[Any, ...]:
-    """``Steps`` as a plain tuple."""
+    """Return ``Steps`` as a plain tuple."""
     averaging = learner.average != "last"
     table, rho = step_table(learner, t, weight), averaging_rate(learner.average, t)
     return table, learner.penalty.bound, learner.step.sequential, rho, averaging
 
 
-def gains(learner: Parts, state: State, batch: Batch) -> Array:
-    """What each row's pair weights add up to, for each model: 1, or the weight of the rows before on its other side."""
+def adaptive_steps(learner: Parts, squares: Array | None) -> Adaptive | None:
+    """Return the ``Adaptive`` arguments of a learner; None unless its steps are per coordinate."""
+    if squares is None:
+        return None
+    numbers = learner.penalty.numbers
+    assert numbers is not None
+    return squares, float(learner.step.eta), float(numbers.alpha), float(numbers.l1), bool(numbers.proximal)
+
+
+def pair_gains(learner: Parts, state: State, batch: Batch) -> Array:
+    """Return the sum of each row's pair weights, per model: 1, or the weight of the earlier rows of the other class."""
     n, k = len(batch), len(state.w)
     if learner.memory.weighting != "sum":
-        return constant(np.empty((n, k)), 1.0)
+        return constant_like(np.empty((n, k)), 1.0)
     own = batch.y[:, None] == learner.pairs.targets
     totals = np.empty((n + 1, k, 2))
     totals[0], totals[1:, :, 0], totals[1:, :, 1] = state.totals, ~own, own
     totals[1:] *= batch.weight[:, None, None]
-    np.cumsum(totals, axis=0, out=totals)  # one after the other, so that the cut into blocks does not show
+    np.cumsum(totals, axis=0, out=totals)  # in order, so that the split into blocks does not matter
     state.totals = totals[-1].copy()
     return np.where(own, totals[:-1, :, 0], totals[:-1, :, 1])
 
 
 def step_table(learner: Parts, t: Array, weight: Array) -> Array:
-    """Rows (keep, rate, threshold) of the whole step, then of one of the parts into which a weight is split."""
-    eta = learner.step.at(t) * np.minimum(weight, HEAVY)
+    """Return (keep, rate, threshold) of each full step, then of one substep of a heavy row."""
+    eta = learner.step.at(t) * np.minimum(weight, MAX_WEIGHT)
     table = np.empty((6, len(t)))
     table[0], table[1], table[2] = learner.penalty.at(eta)
     if weight.max() > 1:
-        parts = np.minimum(np.ceil(weight), PARTS)
-        table[3], table[4], table[5] = learner.penalty.at(eta / parts)
-        table[3, parts == PARTS] = np.maximum(0.0, table[3, parts == PARTS])
+        substeps = np.minimum(np.ceil(weight), MAX_SUBSTEPS)
+        table[3], table[4], table[5] = learner.penalty.at(eta / substeps)
+        table[3, substeps == MAX_SUBSTEPS] = np.maximum(0.0, table[3, substeps == MAX_SUBSTEPS])
     return table

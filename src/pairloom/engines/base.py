@@ -1,4 +1,4 @@
-"""How a model is computed: what an engine is, which one learns which rows, and what these do to the memory."""
+"""The interface of engines, the choice of an engine for a batch, and the update of the memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -6,19 +6,23 @@ from typing import Any, Literal, Protocol
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice
-from pairloom.base.csr import Rows
+from pairloom.base.csr import CSRRows
 from pairloom.base.typing import Array
 from pairloom.features import FeatureMap
 from pairloom.losses import Loss
-from pairloom.memory import BUILT_IN, Memory, Plan, checked_plan
+from pairloom.memory import BUILT_IN, Memory, Plan
+from pairloom.memory.slots import checked_plan
 from pairloom.pairs import Pairs
 from pairloom.steps import Average, Penalty, Schedule
 
 EngineName = Literal["auto", "fused", "reference"]
 
+BLOCK_BYTES = 1 << 20
+"""Approximate size of a block of mapped rows, such that it stays in the cache."""
+
 
 class Parts(Protocol):
-    """What an engine is told of a learner: its parts."""
+    """The parts of a learner, as engines read them."""
 
     @property
     def features(self) -> FeatureMap: ...
@@ -37,10 +41,10 @@ class Parts(Protocol):
 
 
 class Engine(Protocol):
-    """A way to learn rows. All engines of a model give the same iterates, up to rounding.
+    """A way to learn rows. All engines of a model compute the same iterates, up to rounding.
 
-    ``double``: the arrays that learning changes are float64, whatever the model's dtype. ``any_part``: parts need no
-    compiled form.
+    ``double``: the arrays that learning updates are float64, regardless of the model's dtype. ``any_part``: parts need
+    no compiled form.
     """
 
     @property
@@ -49,14 +53,14 @@ class Engine(Protocol):
     def any_part(self) -> bool: ...
 
     def takes(self, parts: Any, state: Any, batch: Any) -> bool:
-        """Whether these rows, after those that the state has learned, are for this engine."""
+        """Return whether this engine can learn these rows, given the rows learned so far."""
 
     def run(self, parts: Any, state: Any, batch: Batch) -> Array:
-        """Learn rows in order; return each row's scores (n, targets) by the weights before they learned the row."""
+        """Learn rows in order; return the scores (n, targets) of each row before it was learned."""
 
 
-class Engined(Protocol):
-    """A model that has engines: those of each name, in the order in which they are asked."""
+class HasEngines(Protocol):
+    """A model with engines, by name, in order of preference."""
 
     @property
     def engine(self) -> EngineName | Engine: ...
@@ -64,54 +68,65 @@ class Engined(Protocol):
     def engines(self) -> Mapping[str, Sequence[Engine]]: ...
 
 
-def candidates(model: Engined) -> Sequence[Engine]:
-    """The engines that a model may use: those of the name that it gives, or the one it was given."""
+def cache_blocks(n: int, row_bytes: int) -> list[slice]:
+    """Cut n rows into blocks of about ``BLOCK_BYTES`` mapped bytes.
+
+    >>> cache_blocks(10, BLOCK_BYTES)
+    [slice(0, 8, None), slice(8, 16, None)]
+    """
+    rows = max(8, BLOCK_BYTES // row_bytes)
+    return [slice(start, start + rows) for start in range(0, n, rows)]
+
+
+def engines_of(model: HasEngines) -> Sequence[Engine]:
+    """Return the engines that a model may use: those named by ``engine``, or ``engine`` itself if it is one."""
     if not isinstance(model.engine, str):
         return (model.engine,)
     return model.engines["fused" if model.engine == "auto" else model.engine]
 
 
-def run_engine(model: Engined, state: Any, batch: Batch) -> Array:
-    """Learn rows with the first engine that takes them."""
-    for engine in candidates(model):
+def run_engine(model: HasEngines, state: Any, batch: Batch) -> Array:
+    """Learn rows with the first engine that supports them; return their scores."""
+    for engine in engines_of(model):
         if engine.takes(model, state, batch):
             return engine.run(model, state, batch)
-    raise ValueError(f"{model.engine!r} does not take these rows")
+    raise ValueError(f"engine={model.engine!r} does not take these rows: use engine='auto'")
 
 
-def always_runs(model: Engined, engine: Engine) -> bool:
-    """Whether this engine learns all rows of a model: it is asked first, and the parts alone decide."""
-    return candidates(model)[0] is engine and engine.takes(model, None, None)
+def always_runs(model: HasEngines, engine: Engine) -> bool:
+    """Return whether this engine learns all rows of a model: it comes first, and its choice depends on parts alone."""
+    return engines_of(model)[0] is engine and engine.takes(model, None, None)
 
 
 def plan_batch(memory: Memory, state: Any, batch: Batch, U: Any, center: Array | None = None) -> Plan:
-    """What rows do to the memory, which moves on but for the points of its slots; ``U``: the rows as it clusters them.
+    """Return the planned changes of the slots, and update the rest of the memory.
 
-    ``center``: by which dense rows differ from CSR ``U``. The loops check no index, so the plans of memories from
-    outside the package are checked here.
+    ``U``: the rows in the space in which the memory clusters. ``center``: the difference between CSR ``U`` and dense
+    rows. Compiled loops do not check bounds, so the plans of third-party memories are validated here.
     """
     draws = state.rng.random((len(batch), memory.draws))
-    if isinstance(U, Rows):
-        assert center is not None
-        plan = memory.plan_csr(state.memory, U, batch.y, batch.weight, draws, center)
-    else:
+    csr = memory.csr if isinstance(U, CSRRows) else None
+    if csr is None:
         plan = memory.plan(state.memory, U, batch.y, batch.weight, draws)
+    else:
+        assert center is not None
+        plan = csr.plan_csr(state.memory, U, batch.y, batch.weight, draws, center)
     if type(memory) not in BUILT_IN:
         plan = checked_plan(plan, memory, len(batch), len(state.memory.slots.mass))
     state.memory.slots.keep_rows(plan, batch.X)
     return plan
 
 
-def check_engine(model: Engined) -> None:
-    """Raise ValueError unless there is such an engine, and it knows all parts."""
+def check_engine(model: HasEngines) -> None:
+    """Raise ValueError unless the engine exists and supports all parts."""
     if isinstance(model.engine, str) or not hasattr(model.engine, "run"):
         check_choice("engine", model.engine, EngineName)
-    if not all(engine.any_part for engine in candidates(model)):
-        refuse_uncompiled(model)
+    if not all(engine.any_part for engine in engines_of(model)):
+        check_compiled_forms(model)
 
 
-def refuse_uncompiled(parts: Any) -> None:
-    """Raise ValueError if any of a dataclass of parts is one that compiled engines do not know."""
+def check_compiled_forms(parts: Any) -> None:
+    """Raise ValueError if any part in a dataclass of parts has no compiled form."""
     for f in fields(parts):
         part: Any = getattr(parts, f.name, None)
         if not getattr(part, "is_compiled", True):
@@ -120,7 +135,7 @@ def refuse_uncompiled(parts: Any) -> None:
                 + (", or give the loss one (Loss.scalars)" if hasattr(part, "scalars") else "")
             )
         if f.name == "rule":
-            refuse_uncompiled(part)
+            check_compiled_forms(part)
         if f.name == "penalty" and parts.step.per_coordinate and part.numbers is None:
             raise ValueError(
                 f"penalty={part!r} has no compiled form for steps per coordinate: use engine='reference', which takes "
@@ -128,7 +143,7 @@ def refuse_uncompiled(parts: Any) -> None:
             )
 
 
-def works_in(model: Any) -> str:
-    """The dtype of the arrays that learning changes."""
-    double = any(engine.double for engine in candidates(model))
+def working_dtype(model: Any) -> str:
+    """Return the dtype of the arrays that learning updates."""
+    double = any(engine.double for engine in engines_of(model))
     return "float64" if double else model.dtype

@@ -1,20 +1,21 @@
 """The blocked engine: the iterates of ``reference`` for many models at once, at the speed of matrix products.
 
-What a memory keeps does not depend on the models, so the slots' fate in a block of rows is known before a model moves.
-Rows Z, the slots' points B at the start of the block and the weights W at its start meet in a few products,
+The content of a memory does not depend on the models, so all changes of the slots in a block are known before any
+model is updated. A few matrix products combine the rows Z with the slots' points B and the weights W at the start of
+the block,
 
     Z Z',   Z B',   Z W',   B W'
 
-and all that learning does inside the block happens to coefficients (``blocked_runs``): every new w is a combination of
-the old w, the rows and the points, and every score a combination of inner products. At the end of the block the
-coefficients are multiplied out.
+and learning inside the block only updates coefficients (``blocked_runs``): every new w is a linear combination of the
+old w, the rows and the points, and every score is a combination of inner products. At the end of the block, the weights
+are computed from the coefficients.
 
-One model is for the ``fused`` engine: the products cost it more than its sweeps over the slots. From two models on,
-side by side in a ``Grid``, blocks are faster.
+For a single model the ``fused`` engine is faster, because the products cost more than its loops over the slots. For two
+or more models, side by side in a ``Grid``, this engine is faster.
 
-Numbers. Steps on coefficients round otherwise than steps on vectors, by a few units in the last place. Scores of the
-slots are taken anew from W at the start of every block, so that nothing drifts. A shrinking factor that becomes small
-is multiplied into the coefficients. Which stratum a row joins is for the memory's plan to say, as in every engine.
+Rounding: steps on coefficients differ from steps on vectors by a few units in the last place. Scores of the slots are
+computed from W at the start of every block, so that errors do not accumulate. A shrinkage factor that becomes small is
+multiplied into the coefficients. As in every engine, the memory's plan determines which stratum a row joins.
 
 Cost per example, with b rows in a block, S slots of which s are partners, G models, runs of r rows with the same
 partners: D (b + 2 S + 4 G (1 + S / b)) flops in products, twice the last term if models are averaged, and about
@@ -22,25 +23,27 @@ partners: D (b + 2 S + 4 G (1 + S / b)) flops in products, twice the last term i
 """
 
 from dataclasses import field
+from typing import Annotated
 
 import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.csr import is_sparse
-from pairloom.base.tree import DERIVED, OPTIONAL, Rounded, node
+from pairloom.base.tree import DERIVED, OPTIONAL, node
 from pairloom.base.typing import Array
-from pairloom.engines.atoms import Atoms, Partners, make_block, partner_tables, unblend, write_slots
 from pairloom.engines.base import plan_batch
+from pairloom.engines.blocked_atoms import Atoms, Partners, make_block, partner_tables, unblend, write_slots
+from pairloom.engines.blocked_lanes import SideBySide, Tile
 from pairloom.engines.blocked_runs import OTHER, learn_models
 from pairloom.engines.blocked_steps import Models
-from pairloom.engines.lanes import SideBySide, Tile
 from pairloom.engines.state import State
+from pairloom.features.base import dense_features
 from pairloom.losses import with_loss
 
 double, any_part = False, False
 
-LARGEST = 1e15
-"""Weights and scores beyond this are on their way out of the range of float32."""
+MAX_ABS_VALUE = 1e15
+"""Models with larger weights or scores stop learning, before float32 overflows."""
 
 
 @node
@@ -49,32 +52,32 @@ class GridState(State):
 
     ``w`` and ``w_bar`` have one row per weight vector, in the order of ``Lanes``; ``w_bar`` only for averaged ones.
     ``tally`` has a column for each vector. ``gram``: inner products of the slots' points. ``frozen``: the first row of
-    the block in which a vector left the range of numbers; 0 if none. ``open``: the rows
-    of the open block. ``ahead``: the state after these too, with their scores, once it was asked for. ``faded`` (n, 2):
-    what is to be forgotten on the way through the open block: after how many of its rows, and what counts then.
+    the block in which a vector diverged and stopped learning; 0 if it did not. ``open``: the rows of the open block.
+    ``ahead``: the cached state after the rows of the open block, with their scores. ``faded`` (n, 2): pending
+    forgetting within the open block, as (number of its rows before it, share that still counts).
     """
 
-    gram: Rounded = field(default_factory=lambda: np.zeros((0, 0)))
-    frozen: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    gram: Annotated[Array, "R S S"] = field(default_factory=lambda: np.zeros((0, 0)))
+    frozen: Annotated[Array, "i8 v 0:BIG"] = field(default_factory=lambda: np.zeros(0, np.int64))
     open: Batch | None = None
     ahead: "tuple[GridState, Array] | None" = field(default=None, repr=False, metadata=DERIVED)
-    faded: Array | None = field(default=None, metadata=OPTIONAL)
+    faded: Annotated[Array, "f8 _f 2 0:BIG"] | None = field(default=None, metadata=OPTIONAL)
 
 
 def takes(grid: SideBySide, state: GridState, batch: Batch) -> bool:
-    """All rows."""
+    """Return True: this engine supports all rows."""
     return True
 
 
 def run(grid: SideBySide, state: GridState, batch: Batch) -> Array:
-    """Learn the rows of a block; return each row's scores by the models before they learned the row."""
+    """Learn the rows of a block; return each row's scores before it was learned."""
     slots = state.memory.slots
     Z, U = map_rows(grid, state, batch)
     plan = plan_batch(grid.memory, state, batch, U)
     block = make_block(slots, state.gram, Z, batch, plan)
     partners = partner_tables(grid, slots, block)
     scores = np.empty((len(batch), len(grid.lanes)))
-    # What overflows is found by ``in_range``: its model is frozen and reported.
+    # ``in_range`` detects overflow: that model stops learning, and is reported.
     with np.errstate(over="ignore", invalid="ignore"):
         for tile in grid.lanes.tiles:
             scores[:, tile.start : tile.stop] = learn_tile(state, tile, block, partners[tile.target])
@@ -87,15 +90,15 @@ def run(grid: SideBySide, state: GridState, batch: Batch) -> Array:
 
 
 def map_rows(grid: SideBySide, state: GridState, batch: Batch) -> tuple[Array, Array]:
-    """phi(x) and the points by which rows are clustered, both dense."""
-    X, Z = batch.X, grid.features.dense(state.phi, batch.X)
+    """Return phi(x) and the points that the memory clusters, both dense."""
+    X, Z = batch.X, dense_features(grid.features, state.phi, batch.X)
     if grid.memory.space == "features":
         return Z, Z
     return Z, grid.features.inputs(state.phi, X.toarray() if is_sparse(X) else X)
 
 
 def learn_tile(state: GridState, tile: Tile, block: Atoms, partners: Partners) -> Array:
-    """Learn a block of rows with the models of a tile; each row's scores before it was learned."""
+    """Learn a block of rows with the models of a tile; return each row's scores before it was learned."""
     where = slice(tile.start, tile.stop)
     w, w_bar, frozen = state.w[where], state.w_bar[where], state.frozen[where]
     models = start_models(state, tile, block)
@@ -108,17 +111,17 @@ def learn_tile(state: GridState, tile: Tile, block: Atoms, partners: Partners) -
         heads = zip(models.head_bar, (w, w_bar), strict=True)
         new_bar = multiply_out(block, models.coef_bar, np.ones(len(w)), list(heads))
         good &= in_range(new_bar)
-        put(w_bar, new_bar, good)
-    put(w, new, good)
-    put(state.tally[:, where].T, models.tally.T, good)
-    lost = ~good & (frozen == 0)
-    frozen[lost] = state.t + 1
-    models.scores[:, lost] = (models.scores_0_bar if tile.averaging else models.scores_0)[:, lost]
+        overwrite(w_bar, new_bar, good)
+    overwrite(w, new, good)
+    overwrite(state.tally[:, where].T, models.tally.T, good)
+    diverged = ~good & (frozen == 0)
+    frozen[diverged] = state.t + 1
+    models.scores[:, diverged] = (models.scores_0_bar if tile.averaging else models.scores_0)[:, diverged]
     return models.scores
 
 
 def start_models(state: GridState, tile: Tile, block: Atoms) -> Models:
-    """The models of a tile before the first row of a block; frozen ones have steps of length 0."""
+    """Return the models of a tile before the first row of a block; those that diverged have steps of length 0."""
     where, n, S = slice(tile.start, tile.stop), len(block.batch), len(block.live)
     w, w_bar = state.w[where], state.w_bar[where]
     t = state.ages(n)
@@ -140,10 +143,10 @@ def start_models(state: GridState, tile: Tile, block: Atoms) -> Models:
 
 
 def multiply_out(block: Atoms, coef: Array, factor: Array, heads: list[tuple[Array, Array]]) -> Array:
-    """factor sum_a coef_a atom_a + sum_h head_h w_h for each model."""
+    """Return factor sum_a coef_a atom_a + sum_h head_h w_h for each model."""
     S, kind = len(block.live), coef.dtype
-    if len(block.parts):
-        unblend(coef, block.parts, block.shares, S)
+    if len(block.sources):
+        unblend(coef, block.sources, block.shares, S)
         coef = np.concatenate([coef[:S], coef[block.first_row :]])
     total: Array = (coef * factor.astype(kind)).T @ block.vectors
     for head, w in heads:
@@ -152,12 +155,12 @@ def multiply_out(block: Atoms, coef: Array, factor: Array, heads: list[tuple[Arr
 
 
 def in_range(rows: Array) -> Array:
-    """Which rows are finite and not about to overflow."""
-    return np.asarray((rows.max(axis=1) <= LARGEST) & (rows.min(axis=1) >= -LARGEST))
+    """Return which rows are finite and at most ``MAX_ABS_VALUE`` in size."""
+    return np.asarray((rows.max(axis=1) <= MAX_ABS_VALUE) & (rows.min(axis=1) >= -MAX_ABS_VALUE))
 
 
-def put(old: Array, new: Array, which: Array) -> None:
-    """Overwrite some rows."""
+def overwrite(old: Array, new: Array, which: Array) -> None:
+    """Overwrite the chosen rows."""
     if which.all():
         old[:] = new
     else:

@@ -1,7 +1,7 @@
 """The compiled loop of the blocked engine: the rows of a block, for many models side by side.
 
-Inside a block every vector is a combination of *atoms*: the slots' points at its start, its rows, and the blends of
-both that slots become. All that learning needs are the inner products of atoms (``gram``) and, for each model,
+Inside a block every vector is a combination of *atoms* (``blocked_atoms``). Learning needs only the inner products of
+atoms (``gram``) and, for each model,
 
     w_hat = head w_0 + sum_a coef_a atom_a,   w = sigma w_hat,   F_l = <w_hat, B_l>
 
@@ -14,38 +14,38 @@ import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
-from pairloom.engines.atoms import Events, Partners
+from pairloom.engines.blocked_atoms import Events, Partners
 from pairloom.engines.blocked_steps import (
     Models,
     Run,
     choose_careful_lengths,
     choose_lengths,
-    choose_parts,
+    choose_substep_lengths,
     gradient,
     make_run,
     step,
 )
 
-SMALL = 1e-10
-"""A factor sigma below this is multiplied into the coefficients."""
+MIN_SIGMA = 1e-10
+"""Smaller factors sigma are multiplied into the coefficients."""
 
 OWN, OTHER = 0, 1
-"""Rows of ``head_bar``: an average's coefficients of w_0, and of the average at the start of the block."""
+"""Rows of ``head_bar``: the coefficients of w_0 and of the average at the start of the block."""
 
 
 @compiled
 def learn_models(gram: Array, first_row: int, weight: Array, events_: Any, partners_: Any, models_: Any) -> None:
-    """``reference.step`` over the rows of a block for models of one loss; ``first_row`` is the first one's atom.
+    """Apply ``reference.step`` to the rows of a block, for models of one loss; ``first_row``: the first row's atom.
 
-    The last three are ``Events``, ``Partners`` and ``Models`` as plain tuples: Numba takes long over named ones.
+    The last three arguments are ``Events``, ``Partners`` and ``Models`` as plain tuples, which Numba unpacks faster.
 
-    A *run* of rows has the same partners. Inside it F is kept up to date for the partners alone; the other slots'
-    F are those of the models at the start of the run until ``refresh``.
+    The rows of a *run* have the same partners. Within a run, F is up to date for the partners only; for the other slots
+    it keeps its value from the start of the run until ``refresh``.
     """
     events, partners, models = Events(*events_), Partners(*partners_), Models(*models_)
     n, width = models.scores.shape
     run, now = make_run(models.F.shape[0], n, width, models.averaging, gram), np.arange(models.F.shape[0])
-    # Not simply 0: Numba would compile all that it is passed to for this one number.
+    # Not a literal 0, for which Numba would compile a specialisation of the functions called with it.
     first = zero = int(np.int64(0))
     while first < n:
         stop, number = partners.stop[first], partners.number[first]
@@ -56,7 +56,7 @@ def learn_models(gram: Array, first_row: int, weight: Array, events_: Any, partn
         square = open_run(gram, models, run, slots, atoms, stop - start)
         for i in range(start, stop):
             r = m + i - start
-            meet(gram, first_row + i, first_row + start, square, atoms, run, r)
+            fill_products(gram, first_row + i, first_row + start, square, atoms, run, r)
             sum_rows(run.h, run.active, r, run.s)
             if models.averaging:
                 sum_rows(run.h, run.active_bar, r, run.s_bar)
@@ -64,18 +64,18 @@ def learn_models(gram: Array, first_row: int, weight: Array, events_: Any, partn
             if number >= 0:
                 norm = gram[first_row + i, first_row + i]
                 gradient(norm, square, partners, models, run, i)
-                parts = 0
+                substeps = 0
                 if not choose_lengths(weight[i], m, models, run, i):
-                    parts = choose_careful_lengths(weight[i], m, models, run)
+                    substeps = choose_careful_lengths(weight[i], m, models, run)
                 step(norm, square, models, run, r)
-                for part in range(parts):
+                for substep in range(substeps):
                     gradient(norm, square, partners, models, run, i)
-                    choose_parts(weight[i], m, models, run, i, part)
+                    choose_substep_lengths(weight[i], m, models, run, i, substep)
                     step(norm, square, models, run, r)
             if models.averaging:
                 average(models, run, i, r + 1)
             first = i + 1
-            if first == stop or smallest(models.sigma) < SMALL:
+            if first == stop or smallest(models.sigma) < MIN_SIGMA:
                 break
             move_slots(events, i, models.F, now, run.base, r - m)
         merge(models, run, slots, atoms, first_row + start, first_row + first)
@@ -87,7 +87,7 @@ def learn_models(gram: Array, first_row: int, weight: Array, events_: Any, partn
 
 @compiled
 def smallest(a: Array) -> float:
-    """The least entry."""
+    """Return the smallest entry."""
     least = np.inf
     for g in range(a.shape[0]):
         least = min(least, a[g])
@@ -96,7 +96,7 @@ def smallest(a: Array) -> float:
 
 @compiled
 def base_scores(gram: Array, first_row: int, models: Models, run: Run, first: int, stop: int) -> None:
-    """Scores of the rows of a run by the models at its start."""
+    """Compute the scores of the rows of a run by the models at its start."""
     base, bar, head, head_bar = run.base, run.base_bar, models.head, models.head_bar
     by_0, by_bar = models.scores_0, models.scores_0_bar
     rows, known = stop - first, first_row + first
@@ -117,7 +117,7 @@ def base_scores(gram: Array, first_row: int, models: Models, run: Run, first: in
 
 @compiled
 def open_run(gram: Array, models: Models, run: Run, slots: Array, atoms: Array, rows: int) -> Array:
-    """The start of a run; the partners' Gram matrix, a row of ones, and room for the products with a row."""
+    """Start a run; return the partners' Gram matrix, a row of ones, and a row for the products with an example."""
     m, near, F = len(atoms), run.near, models.F
     square = np.empty((m + 2, m), gram.dtype)
     for k in range(m):
@@ -139,8 +139,8 @@ def open_run(gram: Array, models: Models, run: Run, slots: Array, atoms: Array, 
 
 
 @compiled
-def meet(gram: Array, row: int, first: int, square: Array, atoms: Array, run: Run, r: int) -> None:
-    """The inner products of atom ``row`` with the partners and with the rows of the run before it."""
+def fill_products(gram: Array, row: int, first: int, square: Array, atoms: Array, run: Run, r: int) -> None:
+    """Fill the inner products of atom ``row`` with the partners and with the earlier rows of the run."""
     m, h = len(atoms), run.h
     for k in range(m):
         h[k] = square[m + 1, k] = gram[row, atoms[k]]
@@ -150,13 +150,13 @@ def meet(gram: Array, row: int, first: int, square: Array, atoms: Array, run: Ru
 
 @compiled
 def sum_rows(h: Array, rows: Array, n: int, out: Array) -> None:
-    """sum_k h_k row_k over the first n rows."""
+    """Compute out <- sum_k h_k row_k over the first n rows."""
     np.dot(h[:n].reshape(1, n), rows[:n], out)
 
 
 @compiled
 def score(models: Models, run: Run, i: int, at: int) -> None:
-    """Complete the scores of row i, which is row ``at`` of the run; note those before the row is learned."""
+    """Complete and store the scores of row i, which is row ``at`` of the run, before the row is learned."""
     s, bar, base, base_bar = run.s, run.s_bar, run.base, run.base_bar
     scores, sigma, decay, gain = models.scores, models.sigma, run.decay, run.gain
     for g in range(s.shape[1]):
@@ -171,7 +171,7 @@ def score(models: Models, run: Run, i: int, at: int) -> None:
 
 @compiled
 def average(models: Models, run: Run, i: int, n: int) -> None:
-    """w_bar <- w_bar + rho (w - w_bar), in the coefficients that the run changes."""
+    """Update w_bar <- w_bar + rho (w - w_bar), in the coefficients of the run."""
     rho, sigma, active, bar, decay, gain = models.rho, models.sigma, run.active, run.active_bar, run.decay, run.gain
     rate, share = run.factor, run.sigma
     for g in range(sigma.shape[0]):
@@ -186,7 +186,7 @@ def average(models: Models, run: Run, i: int, n: int) -> None:
 
 @compiled
 def move_slots(events: Events, i: int, F: Array, now: Array, s: Array, r: int) -> None:
-    """The events of row i, whose scores are row r of s; ``now`` are the slots' atoms."""
+    """Apply the events of row i, whose scores are row r of s; ``now``: the slots' atoms."""
     for e in range(events.start[i], events.start[i + 1]):
         if events.blend[e] > 0:
             x, j = F.dtype.type(events.blend[e]), events.slot[e]
@@ -197,7 +197,7 @@ def move_slots(events: Events, i: int, F: Array, now: Array, s: Array, r: int) -
 
 @compiled
 def merge(models: Models, run: Run, slots: Array, atoms: Array, first: int, stop: int) -> None:
-    """The end of a run, whose rows are the atoms from ``first`` to ``stop``: what it added goes to the coefficients."""
+    """End a run with the atoms ``first`` to ``stop`` as rows: add its changes to the coefficients."""
     m, F, coef, bar = len(atoms), models.F, models.coef, models.coef_bar
     near, active, active_bar = run.near, run.active, run.active_bar
     if models.averaging:
@@ -216,7 +216,7 @@ def merge(models: Models, run: Run, slots: Array, atoms: Array, first: int, stop
 
 @compiled
 def mix(models: Models, run: Run) -> None:
-    """The averages' share of the models as they were at the start of the run."""
+    """Add the contribution of the models at the start of the run to the averages."""
     coef, bar, head, head_bar = models.coef, models.coef_bar, models.head, models.head_bar
     decay, gain = run.factor, run.sigma
     for g in range(head.shape[0]):
@@ -232,7 +232,7 @@ def mix(models: Models, run: Run) -> None:
 def refresh(
     gram: Array, models: Models, run: Run, slots: Array, atoms: Array, now: Array, first: int, stop: int
 ) -> None:  # fmt: skip
-    """F of the slots that were no partners in the run: by what it added."""
+    """Update F of the slots that were not partners in the run."""
     n, m, F, product = len(now), len(atoms), models.F, run.product
     others, added = np.ones(n, np.int64), m + stop - first
     for k in range(m):
@@ -258,7 +258,7 @@ def rescale(models: Models) -> None:
     """Multiply small factors sigma into the coefficients."""
     coef, F, sigma = models.coef, models.F, models.sigma
     for g in range(sigma.shape[0]):
-        if sigma[g] < SMALL:
+        if sigma[g] < MIN_SIGMA:
             for a in range(coef.shape[0]):
                 coef[a, g] *= sigma[g]
             for j in range(F.shape[0]):

@@ -1,7 +1,7 @@
 """One step of many models side by side, from inner products alone; see ``blocked_runs``.
 
-Arrays over models have the models in their last axis, so that loops over models are vector instructions, and sums over
-partners are small matrix products.
+The last axis of an array is over models, so that loops over models use vector instructions, and sums over partners are
+small matrix products.
 """
 
 from typing import NamedTuple
@@ -10,22 +10,22 @@ import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
-from pairloom.engines.atoms import Partners
-from pairloom.engines.fused import SKIP, SPLIT, safe_length
-from pairloom.engines.reference import FAR, LONGEST, PARTS, STABLE
+from pairloom.engines.blocked_atoms import Partners
+from pairloom.engines.fused_steps import SKIP, SPLIT, safe_length
+from pairloom.engines.reference import LONG_STEP_SQUARED, MAX_INSTABILITY, MAX_STEP_SQUARED, MAX_SUBSTEPS
 from pairloom.engines.state import LOSS, PAIRS, STEPS, WORST
 from pairloom.losses import loss_terms
 
-LEAST = 1e-15
-"""A step keeps at least this share of w: beside the step itself it is nothing, and its inverse is still a number."""
+MIN_KEEP = 1e-15
+"""Smallest factor by which a step shrinks w: negligible relative to the step, but its inverse is finite."""
 
 
 class Models(NamedTuple):
-    """Models side by side in the last axis; ``..._bar`` belong to the averages, and are empty without.
+    """Models side by side in the last axis; ``..._bar`` are for averages, and empty without them.
 
-    ``steps`` (4, rows, models): keep and rate of a step, then of one of the parts into which a weight is split; one row
-    if it is the same for all.
-    ``scores_0``: by the models at the start of the block. ``head``: see above; ``head_bar`` (2, models).
+    ``steps`` (4, rows, models): keep and rate of a step, then of one substep of a heavy row; a single row if they are
+    the same for all rows. ``scores_0``: scores by the models at the start of the block. ``head``, ``head_bar`` (2,
+    models): see ``blocked_runs``.
     """
 
     loss: int
@@ -46,14 +46,14 @@ class Models(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Room for rows with the same partners.
+    """Work arrays for rows with the same partners.
 
-    ``base``: scores by the models at the start of the run. ``near``: F of the partners. ``active``: what the run adds
-    to the coefficients of the partners, then of its own rows. ``h``: <z, a> of the present row z and these atoms a;
-    ``s``: its scores by w_hat. ``q``: coefficients of the gradient psi z - sum_k q_k B_k (``q_flat`` are the same
-    numbers); ``product``: the partners' Gram matrix times q, then psi and <z, sum_k q_k B_k>. ``loss`` and ``square``
-    (its squared norm) are of the gradient. ``decay``, ``gain``: the average is decay times that at the start of the
-    run, and gain times the w_hat there, and ``active_bar``.
+    ``base``: scores by the models at the start of the run. ``near``: F of the partners. ``active``: changes by the run
+    of the coefficients of the partners, then of its rows. ``h``: <z, a> of the current row z and these atoms a;
+    ``s``: scores of z by w_hat. ``q``: coefficients of the gradient psi z - sum_k q_k B_k (``q_flat``: the same
+    memory); ``product``: the partners' Gram matrix times q, then psi and <z, sum_k q_k B_k>. ``loss``: the loss of z;
+    ``square``: the squared norm of the gradient. ``decay``, ``gain``: the average is decay times the average at the
+    start of the run, plus gain times w_hat at the start, plus ``active_bar``.
     """
 
     base: Array
@@ -83,7 +83,7 @@ class Run(NamedTuple):
 
 @compiled
 def make_run(n_slots: int, n: int, width: int, averaging: bool, like: Array) -> Run:
-    """Room for ``n`` rows, and as many averages if there are any."""
+    """Return work arrays for n rows, and for averages."""
     kind = like.dtype
     bar = n if averaging else 0
     slots_bar = n_slots if averaging else 0
@@ -101,7 +101,7 @@ def make_run(n_slots: int, n: int, width: int, averaging: bool, like: Array) -> 
 
 @compiled
 def gradient(norm: float, square: Array, partners: Partners, models: Models, run: Run, i: int) -> None:
-    """Fill in q_k = p_k a_k l'(m_k), the products with q, the loss and the squared norm."""
+    """Compute q_k = p_k a_k l'(m_k), the products with q, the loss and the squared norm."""
     s, near, margin, value, q, product = run.s, run.near, run.margin, run.value, run.q, run.product
     loss, total, sigma, p, sign, offset = run.loss, run.square, run.sigma, partners.p, partners.sign, partners.offset
     width, m, kind = s.shape[1], square.shape[1], square.dtype.type
@@ -131,7 +131,7 @@ def gradient(norm: float, square: Array, partners: Partners, models: Models, run
 
 @compiled
 def choose_lengths(weight: float, m: int, models: Models, run: Run, i: int) -> bool:
-    """The length of each model's step, counted as taken; False if one of them needs care."""
+    """Compute and count each model's step; return False if one must be cut, skipped or split."""
     steps, tally, keep, length = models.steps, models.tally, run.keep, run.length
     loss, square, smooth = run.loss, run.square, models.smooth
     row, unsafe = i if steps.shape[1] > 1 else 0, 1 if weight > 1 else 0
@@ -139,7 +139,9 @@ def choose_lengths(weight: float, m: int, models: Models, run: Run, i: int) -> b
         keep[g], length[g] = steps[0, row, g], steps[1, row, g]
     for g in range(len(keep)):
         instability = 0.5 * length[g] * square[g] / loss[g] if smooth and loss[g] > 0 else 0.0
-        safe = instability <= STABLE and length[g] * length[g] * (loss[g] + square[g]) < (LONGEST if smooth else FAR)
+        safe = instability <= MAX_INSTABILITY and length[g] * length[g] * (loss[g] + square[g]) < (
+            MAX_STEP_SQUARED if smooth else LONG_STEP_SQUARED
+        )
         unsafe += 0 if safe else 1
         tally[WORST, g] = max(tally[WORST, g], instability if safe and weight <= 1 else 0.0)
     if unsafe:
@@ -153,9 +155,9 @@ def choose_lengths(weight: float, m: int, models: Models, run: Run, i: int) -> b
 
 @compiled
 def choose_careful_lengths(weight: float, m: int, models: Models, run: Run) -> int:
-    """``choose_lengths`` where steps are cut, skipped, or split into parts: the number of these."""
+    """Compute and count steps when some are cut, skipped or split; return the number of substeps."""
     tally, keep, length, loss = models.tally, run.keep, run.length, run.loss
-    parts = 0
+    substeps = 0
     for g in range(len(keep)):
         length[g] = safe_length(
             float(loss[g]), float(run.square[g]), keep[g], length[g], models.smooth, weight > 1, tally[:, g]
@@ -163,17 +165,17 @@ def choose_careful_lengths(weight: float, m: int, models: Models, run: Run) -> i
         run.split[g] = length[g] == SPLIT
         if run.split[g]:
             length[g] = SKIP
-            parts = int(min(np.ceil(weight), PARTS))
+            substeps = int(min(np.ceil(weight), MAX_SUBSTEPS))
         if length[g] != SKIP:
             count_step(tally, g, weight, m, loss[g])
-    return parts
+    return substeps
 
 
 @compiled
-def choose_parts(weight: float, m: int, models: Models, run: Run, i: int, part: int) -> None:
-    """The length of one part of the step, of the models that split it."""
+def choose_substep_lengths(weight: float, m: int, models: Models, run: Run, i: int, substep: int) -> None:
+    """Compute the length of one substep for the models that split their step."""
     steps, tally, keep, length, split, loss = models.steps, models.tally, run.keep, run.length, run.split, run.loss
-    counts = np.zeros_like(tally) if weight > PARTS - 1 else tally
+    counts = np.zeros_like(tally) if weight > MAX_SUBSTEPS - 1 else tally
     for g in range(len(split)):
         keep[g], length[g] = steps[2, i, g], SKIP
         if split[g]:
@@ -181,13 +183,13 @@ def choose_parts(weight: float, m: int, models: Models, run: Run, i: int, part: 
                 float(loss[g]), float(run.square[g]), keep[g], steps[3, i, g], models.smooth, False, counts[:, g]
             )  # fmt: skip
             split[g] = length[g] != SKIP
-        if split[g] and part == 0:
+        if split[g] and substep == 0:
             count_step(tally, g, weight, m, loss[g])
 
 
 @compiled
 def count_step(tally: Array, g: int, weight: float, pairs: int, loss: float) -> None:
-    """A step was taken."""
+    """Count a step of model g."""
     tally[STEPS, g] += weight
     tally[PAIRS, g] += pairs
     tally[LOSS, g] += weight * loss
@@ -195,18 +197,18 @@ def count_step(tally: Array, g: int, weight: float, pairs: int, loss: float) -> 
 
 @compiled
 def step(norm: float, square: Array, models: Models, run: Run, r: int) -> None:
-    """w <- keep w - length v, for the models with a length; h = <z, B> is the last row of ``square``."""
+    """Update w <- keep w - length v, for models whose length is not 0; h = <z, B> is the last row of ``square``."""
     s, near, active, q, product, factor = run.s, run.near, run.active, run.q, run.product, run.factor
     sigma, length, keep = models.sigma, run.length, run.keep
     width, m = s.shape[1], square.shape[1]
     for g in range(width):
         if length[g] == SKIP:
-            # Not only factor 0: what overflowed stays infinite when it is multiplied by 0.
+            # Factor 0 is not enough: infinity times 0 is NaN.
             for k in range(m):
                 q[k, g] = product[k, g] = 0
             product[m, g] = product[m + 1, g] = 0
     for g in range(width):
-        sigma[g] *= max(LEAST, keep[g]) if length[g] != SKIP else 1.0
+        sigma[g] *= max(MIN_KEEP, keep[g]) if length[g] != SKIP else 1.0
         factor[g] = length[g] / sigma[g]
     for k in range(m):
         h = square[m + 1, k]

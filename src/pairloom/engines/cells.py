@@ -1,11 +1,11 @@
-"""Steps per coordinate over a map of cells, such as a forest: m look-ups for an example and for each partner.
+"""Steps per coordinate over a map of cells, such as a forest: m lookups for an example and for each partner.
 
-phi(x) has the same number in m of its D coordinates, so that a point is a list of m cells, and the gradient of an
-example against P partners lives in (P + 1) m of them at most. The same iterates as ``reference``. Several models with
-steps of different lengths may learn side by side: ``w`` and ``squares`` are (targets, D, models), and what is looked up
-once is used for all.
+phi(x) has the same value in m of its D coordinates and is 0 elsewhere, so that a point is a list of m cells, and the
+gradient of an example against P partners has at most (P + 1) m nonzero entries. The iterates are those of
+``reference``. Several models with different step sizes may learn side by side: ``w`` and ``squares`` are (targets, D,
+models), and they share each lookup.
 
-Cost: about 3 (P + 1) m look-ups per example. Nothing here is O(D).
+Cost: about 3 (P + 1) m lookups per example. No operation is O(D).
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,8 @@ import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.compiled import compiled
-from pairloom.base.csr import rows_of_cells
+from pairloom.base.csr import CSRRows
 from pairloom.base.typing import Array
-from pairloom.engines import sparse
 from pairloom.engines.arguments import (
     Buffer,
     Examples,
@@ -30,23 +29,24 @@ from pairloom.engines.arguments import (
     objective_of,
 )
 from pairloom.engines.base import Parts
-from pairloom.engines.pair_kernels import find_partners
-from pairloom.engines.reference import HEAVY, LONGEST
+from pairloom.engines.fused_steps import find_partners
+from pairloom.engines.reference import MAX_STEP_SQUARED, MAX_WEIGHT
+from pairloom.engines.sparse import plan_rows
 from pairloom.engines.state import LOSS, PAIRS, SKIPPED, STEPS, State
 from pairloom.losses import loss_slope, loss_value, with_loss
 from pairloom.memory import Plan
 from pairloom.pairs import pair_offset, pair_sign
-from pairloom.steps.adagrad import SMALL
 from pairloom.steps.penalties import shrink
+from pairloom.steps.schedules import MIN_SQUARE
 
 double, any_part = False, False
 
-ROWS = 512
-"""Rows that go down the trees together."""
+BLOCK_ROWS = 512
+"""Rows whose cells are looked up together."""
 
 
 class SideSteps(NamedTuple):
-    """Steps of models side by side, in their dtype: eta of each; the penalty's alpha, l1 and whether proximal."""
+    """Steps of models side by side, in their dtype: etas, and the penalty: alpha, l1, proximal or not."""
 
     etas: Array
     alpha: float
@@ -55,13 +55,13 @@ class SideSteps(NamedTuple):
 
 
 def takes(learner: Parts, state: State | None = None, batch: Batch | None = None) -> bool:
-    """Cells, steps per coordinate, no average and no ball; points that are rows, not means of rows."""
-    plain = learner.step.per_coordinate and learner.average == "last" and learner.penalty.bound == np.inf
-    return learner.features.n_cells > 0 and plain and not learner.memory.blends
+    """Return True for steps per coordinate over cells, without average or ball, and with a memory that keeps rows."""
+    plain = learner.average == "last" and learner.penalty.bound == np.inf and not learner.memory.blends
+    return learner.features.sparse is not None and learner.step.per_coordinate and plain
 
 
 def run(learner: Parts, state: State, batch: Batch) -> Array:
-    """Learn the rows in order; return each row's scores by the models before they learned the row."""
+    """Learn rows in order; return each row's scores before it was learned."""
     assert state.squares is not None
     shape = (len(state.w), -1, 1)
     models = np.array([learner.step.eta]), state.w.reshape(shape), state.squares.reshape(shape), state.tally[:, None]
@@ -69,7 +69,7 @@ def run(learner: Parts, state: State, batch: Batch) -> Array:
 
 
 class Path(Protocol):
-    """What is asked of many models with steps of different lengths."""
+    """Several models that differ in their step size."""
 
     @property
     def learner(self) -> Parts: ...
@@ -78,8 +78,8 @@ class Path(Protocol):
 
 
 @dataclass(frozen=True)
-class OfPath:
-    """The same for the models of a ``Path``; a row's scores have all targets of a model side by side."""
+class PathEngine:
+    """The engine for the models of a ``Path``; in the scores of a row, all targets of a model are adjacent."""
 
     double: ClassVar[bool] = False
     any_part: ClassVar[bool] = False
@@ -89,29 +89,30 @@ class OfPath:
 
     def run(self, path: Path, state: State, batch: Batch) -> Array:
         assert state.squares is not None
-        return flat(learn(path.learner, state, batch, np.array(path.etas), state.w, state.squares, state.tally))
+        return by_model(learn(path.learner, state, batch, np.array(path.etas), state.w, state.squares, state.tally))
 
 
-def flat(scores: Array) -> Array:
-    """Scores (rows, targets, models) with all targets of a model side by side."""
+def by_model(scores: Array) -> Array:
+    """Reshape scores (rows, targets, models) so that all targets of a model are adjacent."""
     return scores.transpose(0, 2, 1).reshape(len(scores), -1)
 
 
 def learn(learner: Parts, state: State, batch: Batch, etas: Array, w: Array, squares: Array, tally: Array) -> Array:
-    """Learn rows block by block; scores (rows, targets, models)."""
+    """Learn rows block by block; return scores (rows, targets, models)."""
     result = np.empty((len(batch), len(w), len(etas)))
-    for start in range(0, len(batch), ROWS):
-        part = slice(start, start + ROWS)
-        result[part] = learn_block(learner, state, batch[part], etas, w, squares, tally)
+    for start in range(0, len(batch), BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        result[rows] = learn_block(learner, state, batch[rows], etas, w, squares, tally)
     return result
 
 
 def learn_block(
     learner: Parts, state: State, batch: Batch, etas: Array, w: Array, squares: Array, tally: Array
 ) -> Array:
-    """Learn rows that go down the trees together; scores (rows, targets, models)."""
-    cells = learner.features.cells(state.phi, batch.X)
-    plan = sparse.planned(learner, state, batch, rows_of_cells(cells, w.dtype))
+    """Learn rows whose cells are looked up together; return scores (rows, targets, models)."""
+    assert learner.features.sparse is not None
+    cells = learner.features.sparse.cells(state.phi, batch.X)
+    plan = plan_rows(learner, state, batch, CSRRows.of_cells(cells, w.dtype))
     numbers, kind = learner.penalty.numbers, w.dtype.type
     assert numbers is not None
     scores, value = np.empty((len(batch), len(w), len(etas))), kind(1.0 / np.sqrt(cells.shape[1]))
@@ -125,7 +126,7 @@ def learn_block(
 
 
 def score(cells: Array, w: Array) -> Array:
-    """<w, phi> of rows, given by their cells, and of each model: (rows, targets, models)."""
+    """Return <w, phi> of rows, given by their cells, for each model: (rows, targets, models)."""
     scores = np.empty((len(cells), len(w), w.shape[2]))
     score_cells(cells, w, w.dtype.type(1.0 / np.sqrt(cells.shape[1])), scores)
     return scores
@@ -137,7 +138,7 @@ def score_cells(cells: Array, w: Array, value: float, scores: Array) -> None:
     s = np.empty(w.shape[2], w.dtype)
     for i in range(cells.shape[0]):
         for k in range(w.shape[0]):
-            add_up(w[k], cells[i], value, s)
+            sum_weights(w[k], cells[i], value, s)
             scores[i, k] = s
 
 
@@ -146,7 +147,7 @@ def learn_cells(
     examples_: Any, objective_: Any, steps_: Any, plan_: Any, buffer_: Any, value: float,
     w: Array, squares: Array, tally: Array, scores: Array,
 ) -> None:  # fmt: skip
-    """``fused.learn`` over cells: ``reference.adapt`` for models side by side, one for each of the etas."""
+    """Apply ``reference.adapt`` to rows of cells, for models side by side, one for each eta."""
     examples, objective, buffer = Examples(*examples_), Objective(*objective_), Buffer(*buffer_)
     steps, plan = SideSteps(*steps_), Plan(*plan_)
     y, query, labels, queries, mass = examples.y, examples.query, buffer.labels, buffer.queries, buffer.mass
@@ -157,7 +158,7 @@ def learn_cells(
     for i in range(y.shape[0]):
         z = examples.Z[i]
         for k in range(objective.targets.shape[0]):
-            add_up(w[k], z, value, s)
+            sum_weights(w[k], z, value, s)
             for r in range(n):
                 scores[i, k, r] = s[r]
             row = Row(z, y[i], examples.weight[i], objective.targets[k])
@@ -166,13 +167,13 @@ def learn_cells(
                 y[i], query[i], labels, queries, mass, slot, p,
             )  # fmt: skip
             if count >= 0:
-                slopes(w[k], s, row, value, objective, buffer, Partners(slot[:count], p, q), g)
-                hold_back(g, q[:count], row.weight, tally)
-                active = drop_idle(slot[:count], q)
+                pair_slopes(w[k], s, row, value, objective, buffer, Partners(slot[:count], p, q), g)
+                count_steps(g, q[:count], row.weight, tally)
+                active = move_active_first(slot[:count], q)
                 for c in range(z.shape[0] if active > 0 else 0):
-                    distinct = gather(c, z, buffer.points, slot[:active], q, found, sums)
+                    distinct = gather_gradient(c, z, buffer.points, slot[:active], q, found, sums)
                     for e in range(distinct):
-                        move(w[k, found[e]], squares[k, found[e]], sums[e], steps)
+                        step_cell(w[k, found[e]], squares[k, found[e]], sums[e], steps)
         for e in range(plan.start[i], plan.start[i + 1]):
             j = plan.slot[e]
             if plan.blend[e] > 0:
@@ -183,8 +184,8 @@ def learn_cells(
 
 
 @compiled
-def add_up(w: Array, cells: Array, value: float, s: Array) -> None:
-    """<w, phi> of each model."""
+def sum_weights(w: Array, cells: Array, value: float, s: Array) -> None:
+    """Fill s with <w, phi> of each model."""
     for r in range(s.shape[0]):
         s[r] = 0.0
     for c in range(cells.shape[0]):
@@ -196,18 +197,18 @@ def add_up(w: Array, cells: Array, value: float, s: Array) -> None:
 
 
 @compiled
-def slopes(
+def pair_slopes(
     w: Array, s: Array, row: Row, value: float, objective: Objective, buffer: Buffer, partners: Partners, g: Array
 ) -> None:  # fmt: skip
-    """g of each model, and q_j: the weighted gradient in a cell that partner j has alone, -q_j in one of z alone."""
+    """Fill g of each model and q_j, the gradient in a cell that only partner j is in; it is -q_j if only z is in it."""
     slot, p, q, loss, pairs = partners.slot, partners.p, partners.q, objective.loss, objective.pairs
-    n, last, times = s.shape[0], q.shape[0] - 1, min(row.weight, HEAVY)
+    n, last, times = s.shape[0], q.shape[0] - 1, min(row.weight, MAX_WEIGHT)
     for r in range(n):
         g[r] = 0.0
     for j in range(slot.shape[0]):
         label = buffer.labels[slot[j]]
         a, b = pair_sign(pairs, row.y, label, row.target), pair_offset(pairs, row.y, label, row.target)
-        add_up(w, buffer.points[slot[j]], value, q[last])
+        sum_weights(w, buffer.points[slot[j]], value, q[last])
         for r in range(n):
             margin = a * (s[r] - q[last, r]) + b
             g[r] += p[j] * loss_value(loss, margin)
@@ -215,13 +216,13 @@ def slopes(
 
 
 @compiled
-def hold_back(g: Array, q: Array, weight: float, tally: Array) -> None:
-    """Count steps, and take those out that leave the range of numbers."""
+def count_steps(g: Array, q: Array, weight: float, tally: Array) -> None:
+    """Count the steps, and skip those that would overflow."""
     for r in range(g.shape[0]):
         size = 0.0
         for j in range(q.shape[0]):
             size += abs(q[j, r])
-        if g[r] + size * size < LONGEST:
+        if g[r] + size * size < MAX_STEP_SQUARED:
             tally[STEPS, r] += weight
             tally[PAIRS, r] += q.shape[0]
             tally[LOSS, r] += weight * g[r]
@@ -232,8 +233,8 @@ def hold_back(g: Array, q: Array, weight: float, tally: Array) -> None:
 
 
 @compiled
-def drop_idle(partners: Array, q: Array) -> int:
-    """Bring the partners with a gradient to the front; their number."""
+def move_active_first(partners: Array, q: Array) -> int:
+    """Move the partners with a nonzero gradient to the front; return their number."""
     active = 0
     for j in range(partners.shape[0]):
         largest = q[j, 0] * 0
@@ -248,10 +249,10 @@ def drop_idle(partners: Array, q: Array) -> int:
 
 
 @compiled
-def gather(c: int, z: Array, points: Array, partners: Array, q: Array, found: Array, sums: Array) -> int:
-    """The gradient in the c-th cells of z and its partners: ``sums`` in the cells ``found``, z's first; their number.
+def gather_gradient(c: int, z: Array, points: Array, partners: Array, q: Array, found: Array, sums: Array) -> int:
+    """Fill ``sums`` with the gradient in the c-th cells of z and its partners (``found``); return their number.
 
-    Partners in z's own cell have none: their share there is exactly 0.
+    The cell of z comes first. Partners in that cell contribute exactly 0.
     """
     n = sums.shape[1]
     found[0] = z[c]
@@ -277,11 +278,11 @@ def gather(c: int, z: Array, points: Array, partners: Array, q: Array, found: Ar
 
 
 @compiled
-def move(w: Array, squares: Array, v: Array, steps: SideSteps) -> None:
-    """``coordinates.moved`` for models side by side, in their dtype, without a branch."""
+def step_cell(w: Array, squares: Array, v: Array, steps: SideSteps) -> None:
+    """Do the same as ``fused_steps.moved_coordinate`` for models side by side, in their dtype, without a branch."""
     etas, alpha, l1, proximal = steps.etas, steps.alpha, steps.l1, steps.proximal
     kind = w.dtype.type
-    zero, one, small = kind(0), kind(1), kind(SMALL)
+    zero, one, small = kind(0), kind(1), kind(MIN_SQUARE)
     if alpha == 0 and l1 == 0:
         for r in range(v.shape[0]):
             x = v[r] if v[r] * v[r] > small else zero

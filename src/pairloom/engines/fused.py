@@ -1,7 +1,7 @@
-"""The sequential engine: rows mapped in blocks with BLAS, memory planned and model learned in compiled loops.
+"""The fused engine: BLAS maps rows in blocks, and compiled loops plan the memory and learn the model.
 
-The same iterates as ``reference``, in the learner's own dtype. Nothing depends on how rows are cut into blocks, to
-the bit.
+It computes the iterates of ``reference`` in the learner's dtype. Results are bitwise identical for any split of the
+rows into blocks.
 """
 
 from typing import Any
@@ -12,52 +12,60 @@ from pairloom.base.batch import Batch
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.typing import Array
 from pairloom.engines.arguments import (
+    Adaptive,
     Buffer,
     Examples,
     Objective,
     Partners,
     Row,
     Steps,
+    adaptive_steps,
     buffer_of,
     examples_of,
     objective_of,
     steps_of,
 )
-from pairloom.engines.base import Parts, plan_batch
-from pairloom.engines.coordinates import Adaptive, adaptive_steps, differences, step_coordinates
-from pairloom.engines.pair_kernels import combine, find_partners, losses_of, write_slot
-from pairloom.engines.reference import FAR, HEAVY, LONGEST, PARTS, STABLE
-from pairloom.engines.state import CUT, LONG, LOSS, PAIRS, SKIPPED, STEPS, WORST, State
+from pairloom.engines.base import Parts, cache_blocks, plan_batch
+from pairloom.engines.fused_steps import (
+    SKIP,
+    SPLIT,
+    aggressive_step,
+    apply_step,
+    combine,
+    combine_differences,
+    count_step,
+    find_partners,
+    is_safe,
+    losses_of,
+    safe_length,
+    step_coordinates,
+    threshold_and_project,
+    write_slot,
+)
+from pairloom.engines.reference import MAX_SUBSTEPS, MAX_WEIGHT
+from pairloom.engines.state import SKIPPED, State
 from pairloom.losses import with_loss
 from pairloom.memory import Plan
 from pairloom.pairs import pair_sign
-
-SKIP, SPLIT = 0.0, -2.0
-"""In place of a step's length."""
-
-BLOCK_BYTES = 1 << 20
-"""Mapped rows are worked on in blocks of about this size, so that they stay in the cache."""
-
 
 double, any_part = False, False
 
 
 def takes(learner: Parts, state: State, batch: Batch) -> bool:
-    """All rows."""
+    """Return True: this engine supports all rows."""
     return True
 
 
 def run(learner: Parts, state: State, batch: Batch) -> Array:
-    """Learn the rows in order; return each row's scores by the models before they learned the row."""
-    rows = max(8, BLOCK_BYTES // max(state.w[0].nbytes, 8 * learner.memory.draws))
-    if len(batch) <= rows:
+    """Learn rows in order; return each row's scores before it was learned."""
+    blocks = cache_blocks(len(batch), max(state.w[0].nbytes, 8 * learner.memory.draws))
+    if len(blocks) == 1:
         return run_block(learner, state, batch)
-    starts = range(0, len(batch), rows)
-    return np.concatenate([run_block(learner, state, batch[start : start + rows]) for start in starts])
+    return np.concatenate([run_block(learner, state, batch[rows]) for rows in blocks])
 
 
 def run_block(learner: Parts, state: State, batch: Batch) -> Array:
-    """``run`` for rows that are mapped together."""
+    """Learn rows that are mapped together."""
     memory = learner.memory
     Z = learner.features.apply(state.phi, batch.X)
     U = Z if memory.space == "features" else learner.features.inputs(state.phi, batch.X)
@@ -65,7 +73,7 @@ def run_block(learner: Parts, state: State, batch: Batch) -> Array:
 
 
 def learn_block(learner: Parts, state: State, Z: Array, batch: Batch, plan: Plan) -> Array:
-    """``run`` for mapped rows whose memory events are planned."""
+    """Learn mapped rows whose memory events are planned."""
     n, slots = len(batch), state.memory.slots
     t = state.ages(n)
     scores = np.empty((n, len(state.w)))
@@ -83,9 +91,9 @@ def learn(
     examples_: Any, objective_: Any, steps_: Any, plan_: Any, buffer_: Any,
     w: Array, w_bar: Array, tally: Array, scores: Array, adaptive: Adaptive | None,
 ) -> None:  # fmt: skip
-    """``reference.step`` over the rows of a block, with the memory's events already planned.
+    """Apply ``reference.step`` to the rows of a block, with the memory's events already planned.
 
-    ``adaptive`` is None but for steps per coordinate: what is asked about it is settled when the loop is compiled.
+    ``adaptive`` is None unless steps are per coordinate; the branch is resolved when the loop is compiled.
     """
     examples, objective, buffer = Examples(*examples_), Objective(*objective_), Buffer(*buffer_)
     steps, plan = Steps(*steps_), Plan(*plan_)
@@ -124,27 +132,27 @@ def descend(
     w: Array, s: float, v: Array, row: Row, objective: Objective, steps: Array, bound: float,
     buffer: Buffer, partners: Partners, tally: Array,
 ) -> None:  # fmt: skip
-    """``reference.descend``."""
+    """Compiled ``reference.descend``."""
     weight = row.weight
     keep, rate, threshold = steps[0], steps[1], steps[2]
-    parts, part, counts = 1, 0, tally
-    while part < parts:
+    substeps, done, counts = 1, 0, tally
+    while done < substeps:
         g = losses_of(w, s, row, objective, buffer, partners)
         combine(v, row.z, buffer.points, partners.slot, partners.q)
         squared_norm = float(dot(v, v))
-        length = safe_length(g, squared_norm, keep, rate, objective.smooth, parts == 1 and weight > 1, counts)
+        length = safe_length(g, squared_norm, keep, rate, objective.smooth, substeps == 1 and weight > 1, counts)
         if length == SKIP:
             return
         if length == SPLIT:
-            parts = int(min(np.ceil(weight), PARTS))
+            substeps = int(min(np.ceil(weight), MAX_SUBSTEPS))
             keep, rate, threshold = steps[3], steps[4], steps[5]
-            counts = np.zeros_like(tally) if parts == PARTS else tally
+            counts = np.zeros_like(tally) if substeps == MAX_SUBSTEPS else tally
             continue
         apply_step(w, v, keep, length, threshold, bound)
-        part += 1
-        if part < parts:
+        done += 1
+        if done < substeps:
             s = dot(w, row.z)
-        if part == 1:
+        if done == 1:
             count_step(tally, weight, partners, g)
 
 
@@ -153,7 +161,7 @@ def sweep(
     w: Array, row: Row, objective: Objective, steps: Array, bound: float,
     buffer: Buffer, partners: Partners, tally: Array,
 ) -> None:  # fmt: skip
-    """``reference.sweep``."""
+    """Compiled ``reference.sweep``."""
     kind = w.dtype.type
     z, p = row.z, partners.p
     keep = kind(max(0.0, steps[0]))
@@ -177,7 +185,7 @@ def sweep(
             by = kind(a * tau)
             for c in range(w.shape[0]):
                 w[c] += by * (z[c] - point[c])
-    limit(w, steps[2], bound)
+    threshold_and_project(w, steps[2], bound)
     count_step(tally, row.weight, partners, g)
 
 
@@ -186,93 +194,13 @@ def adapt(
     w: Array, s: float, v: Array, row: Row, objective: Objective, k: int, adaptive: Adaptive, bound: float,
     buffer: Buffer, partners: Partners, tally: Array,
 ) -> None:  # fmt: skip
-    """``reference.adapt``."""
+    """Compiled ``reference.adapt``."""
     g = losses_of(w, s, row, objective, buffer, partners)
-    differences(v, row.z, buffer.points, partners.slot, partners.q)
-    times = min(row.weight, HEAVY)
+    combine_differences(v, row.z, buffer.points, partners.slot, partners.q)
+    times = min(row.weight, MAX_WEIGHT)
     if not is_safe(1.0, g + times * times * dot(v, v)):
         tally[SKIPPED] += 1
         return
     step_coordinates(w, v, times, k, adaptive)
-    limit(w, 0.0, bound)
+    threshold_and_project(w, 0.0, bound)
     count_step(tally, row.weight, partners, g)
-
-
-@compiled
-def count_step(tally: Array, weight: float, partners: Partners, g: float) -> None:
-    """One more step, of so much loss."""
-    tally[STEPS] += weight
-    tally[PAIRS] += partners.slot.shape[0]
-    tally[LOSS] += weight * g
-
-
-@compiled
-def aggressive_step(gap: float, squared_norm: float, longest: float, tally: Array) -> float:
-    """tau of one pair; 0 if it has no loss or cannot move w, or if the step overflows."""
-    if gap <= 0 or squared_norm == 0:
-        return 0.0
-    tau = min(longest, gap / squared_norm)
-    if not is_safe(tau, squared_norm):
-        tally[SKIPPED] += 1
-        return 0.0
-    return tau
-
-
-@compiled
-def safe_length(
-    g: float, squared_norm: float, keep: float, rate: float, smooth: bool, may_split: bool, tally: Array
-) -> float:  # fmt: skip
-    """The length of a step, cut where it would be unstable; SKIP if it overflows, SPLIT if its weight is too large."""
-    curvature = squared_norm / (2.0 * g) if smooth and g > 0 else 0.0
-    if may_split and (rate * curvature > STABLE or keep <= 0) and is_safe(rate, g + squared_norm):
-        return SPLIT
-    return guard(rate, curvature, g + squared_norm, tally)
-
-
-@compiled
-def is_safe(rate: float, size: float) -> bool:
-    """``reference.is_safe``."""
-    # Not np.isfinite: where sums may be reordered, Numba's version of it lets infinity pass.
-    return size < np.inf and rate * rate * size < LONGEST
-
-
-@compiled
-def guard(rate: float, curvature: float, size: float, tally: Array) -> float:
-    """``reference.guard``."""
-    if not is_safe(rate, size):
-        tally[SKIPPED] += 1
-        return SKIP
-    instability = rate * curvature
-    tally[WORST] = max(tally[WORST], instability)
-    if curvature == 0 and rate * rate * size > FAR:
-        tally[LONG] += 1
-    if instability > STABLE:
-        tally[CUT] += 1
-        return rate / (instability - 1.0)
-    return rate
-
-
-@compiled
-def apply_step(w: Array, v: Array, keep: float, rate: float, threshold: float, bound: float) -> None:
-    """w <- project(soft(keep w - rate v, threshold))."""
-    kind = w.dtype.type
-    a, c = kind(keep), kind(rate)
-    for i in range(w.shape[0]):
-        w[i] = a * w[i] - c * v[i]
-    limit(w, threshold, bound)
-
-
-@compiled
-def limit(w: Array, threshold: float, bound: float) -> None:
-    """``reference.limited``."""
-    kind = w.dtype.type
-    if threshold > 0:
-        s = kind(threshold)
-        for i in range(w.shape[0]):
-            w[i] = np.sign(w[i]) * max(kind(0), abs(w[i]) - s)
-    if bound < np.inf:
-        norm = np.sqrt(float(dot(w, w)))
-        if norm > bound:
-            a = kind(bound / norm)
-            for i in range(w.shape[0]):
-                w[i] *= a

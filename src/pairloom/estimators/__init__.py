@@ -1,9 +1,17 @@
-"""What users import first: AUC that tunes itself, ranking, and regression on differences."""
+"""Estimators: a self-tuning classifier for AUC, a ranker, a regressor and a transformer."""
 
 from pairloom.estimators.auc import AUCClassifier
+from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.estimators.ranker import PairwiseRanker
 from pairloom.estimators.regressor import PairwiseRegressor
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.metrics.concordance import concordance
 
-__all__ = ["AUCClassifier", "FeatureTransformer", "PairwiseRanker", "PairwiseRegressor", "concordance"]
+__all__ = [
+    "AUCClassifier",
+    "FeatureTransformer",
+    "PairwiseClassifier",
+    "PairwiseRanker",
+    "PairwiseRegressor",
+    "concordance",
+]

@@ -1,18 +1,17 @@
-"""What every estimator over a learner shares: rows in, one at a time or many, and counters out."""
+"""The base of all estimators: validation of rows, one at a time or many, and the counters of a stream."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pairloom.base.batch import TimeColumn
 from pairloom.base.checks import check_choice
-from pairloom.base.times import TimeColumn
-from pairloom.base.tree import OPTIONAL, node
+from pairloom.base.randomness import RandomState, next_seed
 from pairloom.base.typing import Array
 from pairloom.base.validation import as_rows, check_finite, checked_rows, row_of
 from pairloom.columns import ColumnReport, ColumnsLike
@@ -20,134 +19,115 @@ from pairloom.columns.encoder import Encoder
 from pairloom.columns.frames import Table, is_named
 from pairloom.columns.incoming import (
     Incoming,
-    by_place,
     check_plain,
     check_unpinned,
     first_row,
     named_columns,
     one_row,
+    table_by_position,
 )
-from pairloom.columns.kinds import columns_of
-from pairloom.columns.state import CODES, ColumnsState
+from pairloom.columns.state import CODES
 from pairloom.columns.times import time_of_row, times_of_array, times_of_frame
+from pairloom.engines.base import EngineName
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.class_weight import ClassCounts
-from pairloom.models.base import Dtype
-from pairloom.stream import Arrivals, ArrivalScores, Recent, RecentScores, Stream, StreamState
-from pairloom.stream.forgetting import HalfLife, clock_of, forgetting_by
+from pairloom.estimators.parameters import estimator
+from pairloom.estimators.saving import SavableEstimator
+from pairloom.models.base import Dtype, Model
+from pairloom.stream import ArrivalScores, Hook, RecentScores, Stream
+from pairloom.stream.drift import watch_of
+from pairloom.stream.forgetting import HalfLife, forgetting_by, time_column_of
+from pairloom.stream.hooks import Arrivals, Recent
 
 
-@node
-class EstimatorState:
-    """What an estimator has learned: the names of its columns, its seed, its classes, and the state of its stream.
+@estimator
+class StreamEstimator(SavableEstimator):
+    """Base class of all estimators: a scikit-learn estimator around a :class:`~pairloom.Stream`.
 
-    ``columns``: what is known of named columns, if rows were frames or mappings.
-    ``class_counts``: what ``class_weight="balanced"`` has counted; None with other weights.
-    """
+    Rows are a dense array, a CSR matrix or a data frame; a single row is a sequence, or a mapping from column names to
+    values. Named columns may hold numbers, categories, dates and missing values (:mod:`pairloom.columns`).
 
-    names: list[str] | None
-    seed: int | None
-    labels: Labels | None
-    stream: StreamState
-    columns: ColumnsState | None = field(default=None, metadata=OPTIONAL)
-    class_counts: ClassCounts | None = field(default=None, metadata=OPTIONAL)
+    Parameters
+    ----------
+    dtype : "float32" or "float64": type of features and weights. Counts and moments are always float64.
+    random_state : seed of all randomness: an int, a Generator or RandomState, or None for a fresh seed.
+    engine : "auto" (the fastest that fits), "fused" (compiled) or "reference" (the specification in NumPy, slow).
+    columns : kinds of named columns, such as {"device": "category"}, or a :class:`~pairloom.columns.Columns`. None
+        infers them from the types of the columns.
+    half_life : number of rows after which the weight of a row is halved, such as 10_000; or a time column and a
+        duration, such as ("when", "7d") with the units s, m, h, d and w, or a datetime.timedelta. The duration of a
+        numeric time column is a number in the units of the column; without column names, pass the column's index.
+        None: weights do not decay. See :class:`~pairloom.stream.Forgetting`.
 
-
-class StreamEstimator(BaseEstimator, ABC):
-    """An estimator over a :class:`~pairloom.Stream`, ``stream_``: the one base of all of them.
-
-    Rows are a dense array, CSR or a data frame; one row is a sequence or a mapping from column names. Named columns may
-    hold numbers, categories, dates and gaps (:mod:`pairloom.columns`). Nothing here changes the model but
-    ``_remember_columns``.
+    Attributes
+    ----------
+    stream_ : the :class:`~pairloom.Stream`: ``stream_.model`` holds the parts, ``stream_.state`` the arrays.
+    n_seen_ : number of rows learned.
+    n_pairs_ : number of pairs that the model has learned from.
+    loss_ : mean loss of the rows against their partners, each taken before its own step.
+    nbytes_ : bytes of all arrays of the model.
+    columns_ : report on the named columns; None if the rows have no names.
     """
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}}
-    """Parameters of the published forms of a system, by what is added to its name; each is tested and tabulated."""
+    """Parameters of the published variants of a system, by name suffix; each variant is tested and tabulated."""
 
-    added: ClassVar[dict[str, Any]] = {"columns": None, "half_life": None}
-    """Parameters that older files do not have, and what they stand for there."""
-
-    local: ClassVar[tuple[str, ...]] = ()
-    """Parameters that no file holds: they are of one machine, and a loaded model has their defaults."""
-
-    dtype: Dtype
+    dtype: Dtype = "float32"
+    random_state: RandomState = None
+    engine: EngineName = "auto"
     columns: ColumnsLike = None
     half_life: HalfLife = None
-    random_state: Any
-    stream_: Stream
-    _labels: Any = None
-    _encoder: Encoder | None = None
-    _class_counts: ClassCounts | None = None
 
-    @abstractmethod
-    def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
-        """The stream that the parameters stand for, before its first row."""
+    stream_: Stream = field(init=False)
+    _labels: Any = field(default=None, init=False)
+    _declared: Array | None = field(default=None, init=False)
+    _encoder: Encoder | None = field(default=None, init=False)
+    _class_counts: ClassCounts | None = field(default=None, init=False)
+
+    def _new_stream(self, labels: Labels | None, n_features: int) -> Stream:
+        """Return a stream initialized for rows with this number of columns; raise ValueError if a part does not fit."""
+        stream = self._stream_of(labels, next_seed(self.random_state))
+        stream.start(n_features)
+        return stream
 
     @property
     @abstractmethod
     def card(self) -> Card:
-        """Its line in the table of systems."""
+        """The entry of this estimator in the table of systems."""
 
     @property
     def n_seen_(self) -> int:
-        """Rows learned."""
+        """Number of rows learned."""
         check_is_fitted(self)
         return self.stream_.n_seen
 
     @property
     def n_pairs_(self) -> int:
-        """Pairs the model has learned from."""
+        """Number of pairs that the model has learned from."""
         return int(self._learned.tally[PAIRS])
 
     @property
     def loss_(self) -> float:
-        """Mean loss of the rows against their partners, each taken before its step; NaN before the first."""
+        """Mean loss of the rows against their partners, each taken before its own step; NaN before the first step."""
         tally = self._learned.tally
         return float(tally[LOSS] / tally[STEPS]) if tally[STEPS] else float("nan")
 
     @property
     def nbytes_(self) -> int:
-        """Bytes of all arrays that the model holds."""
+        """Bytes of all arrays of the model."""
         check_is_fitted(self)
         return self.stream_.nbytes + (0 if self._encoder is None else self._encoder.nbytes)
 
     @property
     def columns_(self) -> ColumnReport | None:
-        """What is known of the columns, by name; None if they have none."""
+        """Report on the named columns; None if the rows have no names."""
         check_is_fitted(self)
-        return None if self._encoder is None else ColumnReport.of(self._encoder)
-
-    @property
-    def state_(self) -> EstimatorState:
-        """All that was learned, as one tree: :func:`pairloom.base.tree.flatten` makes named arrays and values of it."""
-        check_is_fitted(self)
-        assert self.stream_.state is not None
-        names = getattr(self, "feature_names_in_", None)
-        return EstimatorState(
-            None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state,
-            None if self._encoder is None else self._encoder.state,
-            self._class_counts,
-        )  # fmt: skip
-
-    def with_state(self, state: EstimatorState) -> Self:
-        """An estimator with these parameters that has learned what another one with the same parameters had."""
-        made: Self = clone(self)
-        made.stream_ = made._stream_of(state.labels, state.seed)
-        made.stream_.resume(state.stream)
-        made.n_features_in_ = state.stream.n_features
-        if state.columns is not None:
-            made._encoder = Encoder(columns_of(self.columns), state.columns)
-            made.n_features_in_ = len(state.columns.names)
-        if state.labels is not None:
-            made._labels, made._class_counts = state.labels, state.class_counts
-        if state.names is not None:
-            made.feature_names_in_ = np.asarray(state.names, dtype=object)
-        return made
+        return None if self._encoder is None else self._encoder.state.report()
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        text = str(super().__repr__(N_CHAR_MAX=N_CHAR_MAX))
+        text = super().__repr__(N_CHAR_MAX)
         if not self._started:
             return text
         seen = f"{self.n_seen_:,} rows, {self.n_pairs_:,} pairs, loss {self.loss_:.4g}, {self.nbytes_ / 1e6:.3g} MB"
@@ -161,7 +141,7 @@ class StreamEstimator(BaseEstimator, ABC):
 
     @property
     def _takes_nan(self) -> bool:
-        """Whether values of a row may be missing: the map must take them, and nobody cluster rows by them."""
+        """Whether rows may have missing values: the map supports them, and the memory does not cluster by input."""
         if self._started:
             return self.stream_.model.takes_nan
         by_input = "input" in (getattr(self, "cluster_in", None), getattr(getattr(self, "memory", None), "space", None))
@@ -169,7 +149,7 @@ class StreamEstimator(BaseEstimator, ABC):
 
     @property
     def _layout(self) -> int | None:
-        """How named columns become numbers: as they are for a model that takes missing values."""
+        """Encoding of named columns: as codes for a model that supports missing values."""
         return CODES if self._takes_nan else None
 
     @property
@@ -178,7 +158,7 @@ class StreamEstimator(BaseEstimator, ABC):
 
     @property
     def _learned(self) -> Any:
-        """What the model has learned."""
+        """The state of the model."""
         check_is_fitted(self)
         return self.stream_.learned
 
@@ -191,26 +171,26 @@ class StreamEstimator(BaseEstimator, ABC):
         return ring
 
     def _arrivals(self) -> tuple[Array, Array, Array]:
-        """Scores that the newest rows had when they came, with labels and weights."""
+        """Return scores of the newest rows, each computed on arrival, with their labels and weights."""
         recent = self._recent
         assert self.stream_.state is not None
         arrivals: Arrivals = self.stream_.state.observed[ArrivalScores.name]
         n = min(arrivals.count, recent.count)
         return arrivals.scores[:n], recent.labels[:n], recent.weights[:n]
 
-    def _clock(self, *, first: bool) -> TimeColumn | None:
-        """The column that tells the time of rows, if they fade by it."""
-        return clock_of(forgetting_by(self.half_life)) if first else self.stream_.clock
+    def _time_column(self, *, first: bool) -> TimeColumn | None:
+        """Return the column with the time of each row, if ``half_life`` is a duration."""
+        return time_column_of(forgetting_by(self.half_life)) if first else self.stream_.time_column
 
     def _row_to_learn(self, x: Any) -> Incoming:
-        """One valid example, to be learned, with its time."""
-        row, clock = self._checked_row(x), self._clock(first=not self._started)
-        if clock is None:
+        """Validate one row to learn, with its time."""
+        row, column = self._checked_row(x), self._time_column(first=not self._started)
+        if column is None:
             return row
-        return replace(row, time=time_of_row(clock, x, None if row.encoder is None else row.encoder.state.names))
+        return replace(row, time=time_of_row(column, x, None if row.encoder is None else row.encoder.state.names))
 
     def _checked_row(self, x: Any) -> Incoming:
-        """One valid example."""
+        """Validate one row."""
         if not self._started:
             check_choice("dtype", self.dtype, Dtype)
             named = first_row(x, self.dtype, self.columns, self._layout)
@@ -221,23 +201,23 @@ class StreamEstimator(BaseEstimator, ABC):
         return Incoming(row_of(x, self.n_features_in_, None, dtype, nan=self._takes_nan), dtype)
 
     def _row(self, x: Any) -> Array:
-        """One example to be scored, as a valid (1, d) array of the model's dtype."""
+        """Validate one row to score: an array (1, d) of the model's dtype."""
         if self._encoder is not None:
             return self._encoder.encode(one_row(self._encoder, x), self.stream_.model.dtype)
         row: Array = self._checked_row(x).rows
         return row
 
     def _rows_to_learn(self, X: Any, *, first: bool) -> Incoming:
-        """Rows to be learned, with their times."""
-        rows, clock = self._checked_rows(X, first=first), self._clock(first=first)
-        if clock is None:
+        """Validate rows to learn, with their times."""
+        rows, column = self._checked_rows(X, first=first), self._time_column(first=first)
+        if column is None:
             return rows
         named = isinstance(rows.rows, Table) and is_named(X)
         names = None if rows.encoder is None else rows.encoder.state.names
-        return replace(rows, time=times_of_frame(clock, X) if named else times_of_array(clock, X, names))
+        return replace(rows, time=times_of_frame(column, X) if named else times_of_array(column, X, names))
 
     def _checked_rows(self, X: Any, *, first: bool) -> Incoming:
-        """Rows, dense, CSR or of named columns; unless it is the first call, with the columns that the model knows."""
+        """Validate dense rows, CSR rows or named columns; after the first call, with the columns of the model."""
         check_choice("dtype", self.dtype, Dtype)
         dtype, encoder = (self.dtype, None) if first else (self.stream_.model.dtype, self._encoder)
         table = named_columns(X, self.columns, encoder) if first or encoder is not None else None
@@ -256,15 +236,11 @@ class StreamEstimator(BaseEstimator, ABC):
         if first:
             check_unpinned(self.columns)
         elif encoder is not None and isinstance(rows, np.ndarray):
-            return Incoming(by_place(encoder, rows), dtype, encoder)
+            return Incoming(table_by_position(encoder, rows), dtype, encoder)
         return Incoming(rows, dtype)
 
-    def _read(self, incoming: Incoming) -> Incoming:
-        """Rows of positive weight, with valid values."""
-        return incoming.read(self.columns, self._layout)
-
     def _rows_to_score(self, X: Any) -> Any:
-        """Valid rows with the columns that the model knows, as numbers."""
+        """Validate rows to score, with the columns of the model, and encode them as numbers."""
         check_is_fitted(self)
         encoder, dtype = self._encoder, self.stream_.model.dtype
         table = None if encoder is None else named_columns(X, encoder.part, encoder)
@@ -277,10 +253,7 @@ class StreamEstimator(BaseEstimator, ABC):
         return rows
 
     def _is_plain(self, X: Any) -> bool:
-        """Whether rows need no more than a check for finite values.
-
-        scikit-learn's validation costs as much as learning a hundred rows.
-        """
+        """Whether a check for finite values is enough: scikit-learn's validation costs as much as learning 100 rows."""
         return (
             type(X) is np.ndarray
             and X.dtype in (np.float32, np.float64)
@@ -291,9 +264,32 @@ class StreamEstimator(BaseEstimator, ABC):
         )
 
     def _remember_columns(self, row: Incoming) -> None:
-        """Take the number and the names of the columns from the first row, given alone."""
+        """Store the number and the names of the columns of a first row that was passed to ``learn_one``."""
         self._encoder = row.encoder
         self.n_features_in_ = row.shape[1]
         if row.encoder is not None:
             names = row.encoder.state.names
             self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
+
+
+def forgetting_of(
+    name: str, model: Model, half_life: Any = None, drift: Any = None, needs_all_rows: bool = False
+) -> tuple[Hook, ...]:
+    """Return the hooks for ``half_life`` and ``drift``; raise ValueError if the model has nothing to forget.
+
+    >>> from pairloom.systems import ExactAUC
+    >>> forgetting_of("ExactAUC", ExactAUC().to_model(), half_life=5_000)
+    (Forgetting(half_life=5000.0, time=None),)
+    """
+    found = forgetting_by(half_life), () if drift is None else (watch_of(drift),)
+    for parameter, value in zip(("half_life", "drift"), found, strict=True):
+        instead = f"leave {parameter}=None, or use a system that forgets, such as FPOGD, SPAM or ExactAUC"
+        if value and needs_all_rows:
+            raise ValueError(f"{parameter}= is for streams, and {name} needs all rows at once: {instead}")
+        if value and model.forgetting is None:
+            raise ValueError(
+                f"{parameter}= fades statistics of all rows so far, and {name} with these parameters keeps none: its "
+                "steps do not shrink, it does not average or count rows, and every new row moves it equally. So "
+                f"{instead}"
+            )
+    return (*found[0], *found[1])

@@ -1,25 +1,27 @@
-"""Class labels on a stream: which there are, and how the learner codes them."""
+"""Class labels of a stream: the labels known so far, and their codes."""
 
 from collections.abc import Hashable, Set
 from typing import Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
-from pairloom.base.refusal import Refusal, shown
+from pairloom.base.errors import InvalidDataError, short_repr
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.base.validation import is_missing
+from pairloom.base.validation import check_unmasked, is_missing
 
-UNORDERED = "{} mixes labels that cannot be ordered, such as text and numbers"
+UNORDERED_MESSAGE = "{} mixes labels that cannot be ordered, such as text and numbers"
 
 
 @node
 class Labels:
-    """The labels known so far.
+    """The labels known so far, and the label of the first row.
 
-    Of two classes, the learner codes the first one seen 0 and the other 1, whatever their order: a stream may show one
-    class for long, and swapping the classes only turns the sign of w. ``sign`` turns scores to speak for
-    ``classes[1]``. More than two classes are coded by their place in ``classes``.
+    With two classes, the label of the first row has code 0 and the other has code 1, regardless of their sort order: a
+    stream may contain only one class for a long time, and swapping classes only changes the sign of w. ``sign`` times
+    a score ranks ``classes[1]`` first. With more than two classes, the code is the index in ``classes``.
     """
 
     classes: Array
@@ -34,34 +36,39 @@ class Labels:
             codes = {label: float(label != self.first) for label in known}
         self.codes: dict[Any, float] = codes
 
+    def check(self) -> None:
+        rises = (self.classes[1:] > self.classes[:-1]).all() if self.classes.ndim == 1 else False
+        if not rises or self.first not in self.classes.tolist():
+            raise ValueError("must be different labels, in order")
+
     @property
     def sign(self) -> float:
-        """-1 if ``classes[1]`` is coded 0, else +1."""
+        """-1 if ``classes[1]`` has code 0, else +1."""
         return -1.0 if len(self.classes) == 2 and self.classes[1] == self.first else 1.0
 
     @property
     def groups(self) -> list[int]:
-        """The learner's code of each class, as an index."""
+        """Code of each class, as an index."""
         return [int(code) for code in self.codes.values()]
 
     def covers(self, y: Array) -> bool:
-        """Whether both of two classes are known and every label is one of them, of the same kind."""
+        """Whether there are two classes, both known, and every label is one of them, of the same dtype kind."""
         if len(self.classes) != 2 or y.dtype.kind != self.classes.dtype.kind:
             return False
         return bool(((y == self.classes[0]) | (y == self.classes[1])).all())
 
     def encode(self, y: Array) -> Array:
-        """Codes of known labels."""
+        """Return the codes of known labels."""
         if len(self.classes) > 2:
             return np.searchsorted(self.classes, y).astype(float)
         return np.asarray(y != self.first, dtype=float)
 
 
 def learn_labels(known: Labels | None, y: Array, classes: Any, pos_label: Any = None, *, whole: bool) -> Labels:
-    """The labels after a batch; raises if it brings one too many, or one that ``classes`` does not name.
+    """Return the labels known after a batch; raise ValueError for a label that is not one of the classes.
 
-    ``whole``: the batch is all there is, and its labels are the classes; else, without ``classes``, the first two.
-    ``pos_label``, if it is given, is one of them.
+    Without ``classes``, the classes are all labels of the batch if it is the ``whole`` data, else the first two labels
+    of the stream. ``pos_label``, if given, must be one of them.
     """
     present = _unique("y", y)
     if not isinstance(pos_label, Hashable):
@@ -78,9 +85,10 @@ def learn_labels(known: Labels | None, y: Array, classes: Any, pos_label: Any = 
     allowed = set(declared.tolist())
     if not set(present.tolist()) <= allowed:
         row, label = next((i, label) for i, label in enumerate(y.tolist()) if label not in allowed)
-        raise Refusal(
-            f"label {shown(label)}", row=row, then=f" is not one of {declared.tolist()}, the classes of this model",
-            python="; name all labels with classes= in the first call of partial_fit",
+        raise InvalidDataError(
+            f"label {short_repr(label)}", row=row,
+            then=f" is not one of {declared.tolist()}, the classes of this model",
+            python="; pass all labels as classes= in the first call of partial_fit",
             command="; name one against all others, --positive VALUE",
         )  # fmt: skip
     if pos_label is not None and len(declared) > 1 and pos_label not in allowed:
@@ -91,7 +99,7 @@ def learn_labels(known: Labels | None, y: Array, classes: Any, pos_label: Any = 
 
 
 def declared_classes(classes: Any) -> Array:
-    """The labels that ``classes=`` names: an array, a list or a set."""
+    """Return the distinct labels of ``classes=``, an array, a list or a set."""
     declared = _unique("classes", np.asarray(exact_labels(list(classes) if isinstance(classes, Set) else classes)))
     if len(declared) < 2:
         raise ValueError(f"classes= must name at least two labels; got {declared.tolist()}")
@@ -99,7 +107,7 @@ def declared_classes(classes: Any) -> Array:
 
 
 def _check_unchanged(known: Labels | None, declared: Array) -> None:
-    """Raise if ``classes=`` says something else than it did, or than the first labels did."""
+    """Raise ValueError if ``classes=`` contradicts the labels known so far."""
     if known is None:
         return
     now, before = set(declared.tolist()), known.classes.tolist()
@@ -119,10 +127,10 @@ def _check_unchanged(known: Labels | None, declared: Array) -> None:
 
 
 def exact_labels(labels: Any) -> Any:
-    r"""The labels of a list as an array that holds each of them as it is; anything else is returned unchanged.
+    r"""Convert a list of labels to an array without changing any of them; return anything else as it is.
 
-    NumPy would round whole numbers of which one is beyond 2^63, make the text "nan" of a gap, and drop a NUL at the end
-    of text.
+    NumPy alone would round integers if one exceeds 2^63, convert a missing label to the string "nan", and drop a
+    trailing NUL character.
 
     >>> exact_labels([0, 2**64 - 1])
     array([                   0, 18446744073709551615], dtype=uint64)
@@ -145,23 +153,37 @@ def exact_labels(labels: Any) -> Any:
     return made if exact else np.array(labels, dtype=object)
 
 
-def check_no_gaps(y: Array) -> None:
-    """Raise ValueError naming the first row whose label is missing or infinite."""
+def check_class_labels(y: Any, estimator_name: str) -> Array:
+    """Return the labels as a one-dimensional array; raise ValueError if one is missing or infinite."""
+    if y is None:
+        raise ValueError(f"{estimator_name} requires y to be passed, but the target y is None")
+    check_unmasked("y", y)
+    y = column_or_1d(exact_labels(y), warn=True)
+    _check_finite(y)
+    try:
+        check_classification_targets(y)
+    except TypeError:
+        raise ValueError(UNORDERED_MESSAGE.format("y")) from None
+    return np.asarray(y)
+
+
+def _check_finite(y: Array) -> None:
+    """Raise ValueError with the first row whose label is missing or infinite."""
     if y.dtype.kind in "fM":
-        strange = np.flatnonzero(~np.isfinite(y))
+        bad_rows = np.flatnonzero(~np.isfinite(y))
     elif y.dtype.kind == "O":
-        strange = np.flatnonzero([is_missing(label) or label in (np.inf, -np.inf) for label in y])
+        bad_rows = np.flatnonzero([is_missing(label) or label in (np.inf, -np.inf) for label in y])
     else:
         return
-    if strange.size:
-        label = y[strange[0]]
+    if bad_rows.size:
+        label = y[bad_rows[0]]
         infinite = not is_missing(label) and label in (np.inf, -np.inf)
         what = "infinity or a value too large for dtype('float64')" if infinite else "NaN"
-        raise ValueError(f"Input y contains {'None' if label is None else what}. It is at row {strange[0]}")
+        raise ValueError(f"Input y contains {'None' if label is None else what}. It is at row {bad_rows[0]}")
 
 
 def _first_two(known: Labels | None, y: Array, present: Array) -> Array:
-    """The first two distinct labels of the stream, in order; one, if no more were seen."""
+    """Return the first two distinct labels of the stream, in order; one if there is only one so far."""
     seen = [] if known is None else known.classes.tolist()
     extra = set(present.tolist()) - set(seen)
     if len(seen) + len(extra) > 2:
@@ -175,11 +197,11 @@ def _first_two(known: Labels | None, y: Array, present: Array) -> Array:
 
 
 def _unique(name: str, values: Array) -> Array:
-    """Sorted distinct labels, all of them numbers or all of them text, of one dtype whatever held them."""
+    """Return the sorted distinct labels, all numbers or all text, with a dtype that depends on the labels alone."""
     try:
         found = np.unique(values)
     except TypeError:
-        raise ValueError(UNORDERED.format(name)) from None
+        raise ValueError(UNORDERED_MESSAGE.format(name)) from None
     labels = [label.item() if isinstance(label, np.generic) else label for label in found.tolist()]
     plain = found.dtype.kind in "biufUS" or all(isinstance(label, (str, int, float)) for label in labels)
     return np.asarray(exact_labels(labels)) if plain and len(labels) else found

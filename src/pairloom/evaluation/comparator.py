@@ -1,12 +1,12 @@
 """The best fixed weights in hindsight: the minimiser of sum_t L_t(w) over the pairs of a whole stream.
 
-Row t makes pairs with all rows of the other class before it, each of weight c_t = 1 / N_t. A pair's margin is the
-difference of the scores of its positive and its negative row, whichever came first. So the sum is
+Row t forms pairs with all earlier rows of the other class, each pair with weight c_t = 1 / N_t. The margin of a pair is
+the score of its positive row minus that of its negative row. So the sum is
 
     sum over positives p and negatives n of  c_max(p, n)  l(<w, z_p - z_n>)
 
-This is not what :class:`~pairloom.systems.ExactAUC` minimises, where all pairs weigh the same: here the pairs of a late
-row, of which there are more, weigh less each.
+This differs from the objective of :class:`~pairloom.systems.ExactAUC`, where all pairs have the same weight: here, late
+rows have more pairs, each with a smaller weight.
 """
 
 from dataclasses import dataclass
@@ -17,23 +17,23 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
 from pairloom.base.typing import Array
-from pairloom.evaluation.passes import Pass
+from pairloom.evaluation.replay import Pass
 from pairloom.losses import Hinge, Loss, Square
 
 Scale = Literal["class", "history"]
-"""N_t: the rows that row t makes a pair with, or all rows before it."""
+"""N_t: the number of partners of row t, or of all rows before it."""
 
 RIDGE = 1e-8
-"""Of the comparator's mean loss, relative to the mean squared distance of a pair: directions without data stay at 0."""
+"""Ridge penalty relative to the mean squared distance of a pair: weights in directions without data are 0."""
 
 SMOOTHING = (1e-1, 1e-2, 1e-3, 1e-4)
-"""Widths of the round corner in the hinge's place, one after the other; no loss moves by more than half of the last."""
+"""Decreasing widths of the smoothed hinge; losses change by at most half of the last."""
 
 
 class Comparator(NamedTuple):
-    """Weights w (D,), and a bound of how far their mean loss per row (with the ridge) is above the least there is.
+    """Weights w (D,), and a bound on the excess of their mean loss per row (with the ridge) over the minimum.
 
-    A function with (ridge / 2) ||w||^2 in it is at most ||gradient||^2 / (2 ridge) above its minimum.
+    A ridge-strongly convex function is at most ||gradient||^2 / (2 ridge) above its minimum.
     """
 
     w: Array
@@ -41,12 +41,12 @@ class Comparator(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RoundHinge(Loss):
-    """The hinge with a corner of some width: max(0, 1 - m) less at most width / 2, and smooth."""
+class SmoothHinge(Loss):
+    """The hinge, quadratic over ``width`` before its kink: at most width / 2 below max(0, 1 - m)."""
 
     width: float = 1e-4
 
-    name = "round hinge"
+    name = "smooth hinge"
     smoothness = np.inf
 
     def value(self, margin: Array) -> Array:
@@ -59,7 +59,7 @@ class RoundHinge(Loss):
 
 @dataclass(frozen=True)
 class PairWeights:
-    """c_t of each row, and ``degrees``: the weight of all pairs, earlier and later, that a row is part of."""
+    """c_t of each row, and ``degrees``: the total weight of all pairs of each row, with earlier and later rows."""
 
     positive: Array
     c: Array
@@ -67,7 +67,7 @@ class PairWeights:
 
     @classmethod
     def of(cls, positive: Array, normalization: Scale) -> "PairWeights":
-        """Those of rows in order, of which some are positive.
+        """Return the weights of rows in order.
 
         >>> weights = PairWeights.of(np.array([True, False, False, True]), "class")
         >>> weights.c.tolist(), weights.degrees.tolist()
@@ -83,20 +83,20 @@ class PairWeights:
 
     @property
     def n_rows(self) -> int:
-        """Rows that make a pair with one before them."""
+        """Number of rows with an earlier partner."""
         return int((self.c > 0).sum())
 
     def matrix(self) -> Array:
-        """The weight of each pair: (positives, negatives)."""
+        """Return the weight of each pair: (positives, negatives)."""
         p, n = np.flatnonzero(self.positive), np.flatnonzero(~self.positive)
         return np.where(p[:, None] > n, self.c[p][:, None], self.c[n])
 
 
 def minimiser(own: Pass, k: int, normalization: Scale, penalty: float = 0.0) -> Comparator:
-    """w with the least sum_t L_t(w) + (penalty / 2) ||w||^2, for the vector k of a learner, in its feature space.
+    """Return the minimiser of sum_t L_t(w) + (penalty / 2) ||w||^2, for vector k of a learner, in its feature space.
 
-    Of the square loss in closed form, G w = h, with G and h the weighted sums of d d' and d, d = z_p - z_n: O(T D^2)
-    flops. Of other losses by L-BFGS, in coordinates in which G is the identity: O(T^2 + T D) for each of its steps.
+    The square loss has a closed form, G w = h, with G and h the weighted sums of d d' and d, d = z_p - z_n: O(T D^2)
+    flops. Other losses use L-BFGS, in coordinates in which G is the identity: O(T^2 + T D) per iteration.
     """
     positive = own.batch.y[own.first :] == own.learner.pairs.targets[k]
     weights = PairWeights.of(positive, normalization)
@@ -108,11 +108,11 @@ def minimiser(own: Pass, k: int, normalization: Scale, penalty: float = 0.0) -> 
     if type(own.learner.loss) is Square:
         w = np.asarray(cho_solve(cho_factor(G), h))
         return Comparator(w, float(np.square(2.0 * (G @ w - h)).sum() / (2.0 * ridge)))
-    return descend_all(own, weights, G, ridge)
+    return minimise_lbfgs(own, weights, G, ridge)
 
 
 def second_moment(own: Pass, weights: PairWeights) -> tuple[Array, Array]:
-    """G and h per row. The weights make a graph, and G is a form of its Laplacian: sum_t deg_t z_t z_t' - (C + C')."""
+    """Return G and h per row. G is a quadratic form of a graph Laplacian: sum_t deg_t z_t z_t' - (C + C')."""
     G, h, sums = np.zeros((own.dim, own.dim)), np.zeros(own.dim), np.zeros((2, own.dim))
     origin: Array | None = None
     for rows, Z in own.blocks():
@@ -129,11 +129,11 @@ def second_moment(own: Pass, weights: PairWeights) -> tuple[Array, Array]:
     return G / weights.n_rows, h / weights.n_rows
 
 
-def descend_all(own: Pass, weights: PairWeights, G: Array, ridge: float) -> Comparator:
-    """The minimiser of a loss that is not square."""
+def minimise_lbfgs(own: Pass, weights: PairWeights, G: Array, ridge: float) -> Comparator:
+    """Return the minimiser by L-BFGS, for losses other than the square loss."""
     Z = np.concatenate([Z for _, Z in own.blocks()])
     L, C = np.linalg.cholesky(G), weights.matrix() / weights.n_rows
-    losses = [RoundHinge(width) for width in SMOOTHING] if type(own.learner.loss) is Hinge else [own.learner.loss]
+    losses = [SmoothHinge(width) for width in SMOOTHING] if type(own.learner.loss) is Hinge else [own.learner.loss]
     w = np.zeros(own.dim)
     for loss in losses:
 
@@ -152,7 +152,7 @@ def descend_all(own: Pass, weights: PairWeights, G: Array, ridge: float) -> Comp
 
 
 def mean_loss(loss: Loss, Z: Array, positive: Array, C: Array, w: Array) -> tuple[float, Array]:
-    """The sum over pairs, with their weights C, and its gradient."""
+    """Return the loss over pairs with weights C, and its gradient."""
     s = Z @ w
     margins = s[positive][:, None] - s[~positive]
     Q = C * loss.derivative(margins)

@@ -1,4 +1,4 @@
-"""Test-then-train: every row is scored when it comes, and learned when its label does."""
+"""Prequential evaluation: each row is scored on arrival, and learned when its label arrives."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,50 +8,85 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairloom.base.checks import check_count, check_number
+from pairloom.base.extras import import_extra
 from pairloom.base.typing import Array
+from pairloom.evaluation.adapters import Adapter, adapter_of
 from pairloom.evaluation.rows import Pending, Row, rows_of
-from pairloom.evaluation.verbs import Verbs, verbs_of
 from pairloom.metrics import StreamingAUC, WindowAUC
+from pairloom.race.standings import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TOGETHER = 1000
-"""Scores that the metrics take in at a time."""
+METRIC_ROWS = 1000
+"""Number of scores added to the metrics at a time."""
 
 COLUMNS = ("model", "row", "auc", "low", "high", "auc_mixed", "loss", "strata", "bytes", "rows_per_second")
-ALERTS = ("precision", "recall")
-"""Columns besides, where ``alert_rate`` asks for them."""
+ALERT_COLUMNS = ("precision", "recall")
+"""Additional columns with ``alert_rate``."""
+
+
+PANELS = {
+    "auc": "AUC of the newest rows",
+    "precision": "precision of alerts",
+    "recall": "recall of alerts",
+    "loss": "loss",
+    "strata": "strata",
+    "bytes": "bytes",
+    "rows_per_second": "rows per second",
+}
+"""Columns of the table that are plotted, with their labels."""
 
 
 @dataclass(frozen=True)
 class Prequential:
-    """What ``prequential`` saw.
+    """The result of ``prequential``.
 
-    ``table``: columns by name, one line for each model every so many rows. ``auc`` is the AUC of the newest rows, each
-    scored when it came, with its 95 % interval ``low`` to ``high``: the headline. ``auc_mixed`` is that of all rows so
-    far, which mixes the scores of a model that moved in between. ``loss``, ``strata`` and ``bytes`` are the model's
-    own, NaN if it does not tell. ``precision`` and ``recall``, there if ``alert_rate`` was given, are those of alerts
-    on this share of the newest rows, the ones with the highest scores.
+    ``table``: columns by name, one line for each model every n rows. ``auc`` is the AUC of the newest rows by their
+    scores on arrival, with its 95 % interval ``low`` to ``high``. ``auc_mixed`` is the AUC of all rows so far, which
+    mixes scores of different states of the model. ``loss``, ``strata`` and ``bytes`` are reported by the model, or
+    NaN. ``precision`` and ``recall``, only with ``alert_rate``, are those of the newest rows in this top share of
+    scores.
     """
 
     table: dict[str, Array]
 
     @property
     def auc(self) -> dict[str, float]:
-        """AUC of the newest rows of each model, at the end."""
+        """Final AUC of the newest rows, by model."""
         return {name: float(self.table["auc"][self.table["model"] == name][-1]) for name in self.names}
 
     @property
     def names(self) -> list[str]:
-        """The models."""
+        """The names of the models."""
         return list(dict.fromkeys(self.table["model"].tolist()))
 
     def plot(self) -> "Figure":
-        """Draw AUC, alerts if asked for, loss, strata, bytes and speed against the rows; needs ``pairloom[plot]``."""
-        from pairloom.evaluation.plot import plot
-
-        return plot(self)
+        """Plot AUC with its 95 % interval, alerts, loss, strata, bytes and speed; needs ``pairloom[plot]``."""
+        pyplot = import_extra("matplotlib.pyplot", "plot", "Drawing an evaluation")
+        table = self.table
+        shown = [name for name in PANELS if name in table and np.isfinite(table[name]).any()]
+        heights = [2.2 if name == "auc" else 1.0 for name in shown]
+        figure: Figure
+        figure, axes = pyplot.subplots(
+            len(shown), 1, sharex=True, squeeze=False, figsize=(8, 1.6 * sum(heights) + 0.6), layout="constrained",
+            gridspec_kw={"height_ratios": heights},
+        )  # fmt: skip
+        for name, ax in zip(shown, axes[:, 0], strict=True):
+            for k, model in enumerate(self.names):
+                own = table["model"] == model
+                rows, colour = table["row"][own], COLOURS[k % len(COLOURS)]
+                ax.plot(rows, table[name][own], color=colour, linewidth=1.8, label=model)
+                if name == "auc":
+                    ax.fill_between(rows, table["low"][own], table["high"][own], color=colour, alpha=0.15, linewidth=0)
+            ax.set_ylabel(PANELS[name])
+            if name in ("bytes", "rows_per_second"):
+                ax.set_yscale("log")
+            ax.spines[["top", "right"]].set_visible(False)
+        axes[0, 0].legend(frameon=False, loc="lower right")
+        axes[-1, 0].set_xlabel("rows")
+        axes[-1, 0].xaxis.set_major_formatter(lambda row, _: f"{row:,.0f}")
+        return figure
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {auc:.4f}" for name, auc in self.auc.items())
@@ -59,12 +94,12 @@ class Prequential:
 
 
 @dataclass
-class Watch:
-    """One model on its way along the stream."""
+class Run:
+    """One model during the evaluation."""
 
     name: str
     model: Any
-    verbs: Verbs
+    adapter: Adapter
     window: WindowAUC
     alert_rate: float | None = None
     whole: StreamingAUC = field(default_factory=StreamingAUC)
@@ -73,37 +108,37 @@ class Watch:
     lines: list[tuple[Any, ...]] = field(default_factory=list)
 
     def score(self, row: Row) -> None:
-        """Score a row; what is known of its label goes to the metrics, many rows at a time."""
-        began = perf_counter()
-        said = self.verbs.score(row)
-        self.seconds += perf_counter() - began
+        """Score a row, and add it to the metrics if it has a label, many rows at a time."""
+        start = perf_counter()
+        score = self.adapter.score(row)
+        self.seconds += perf_counter() - start
         if row.y is not None and row.weight > 0:
-            self.seen.append((row.y == self.verbs.positive, said, row.weight))
-        if len(self.seen) >= TOGETHER:
-            self.take_in()
+            self.seen.append((row.y == self.adapter.positive, score, row.weight))
+        if len(self.seen) >= METRIC_ROWS:
+            self.update_metrics()
 
     def learn(self, row: Row) -> None:
         """Learn a row."""
-        began = perf_counter()
-        self.verbs.learn(row)
-        self.seconds += perf_counter() - began
+        start = perf_counter()
+        self.adapter.learn(row)
+        self.seconds += perf_counter() - start
 
-    def take_in(self) -> None:
-        """Give the metrics what they have not seen."""
+    def update_metrics(self) -> None:
+        """Add the rows since the last call to the metrics."""
         if self.seen:
             positive, scores, weights = (np.array(values) for values in zip(*self.seen, strict=True))
             self.window.update(positive, scores, weights)
             self.whole.update(positive, scores, weights)
             self.seen = []
 
-    def write_down(self, row: int, every: int) -> None:
-        """A line of the table."""
-        self.take_in()
+    def add_line(self, row: int, every: int) -> None:
+        """Add a line to the table."""
+        self.update_metrics()
         low, high = self.window.interval()
         speed = every / self.seconds if self.seconds else np.nan
         alerts = () if self.alert_rate is None else self.window.top(self.alert_rate)
         self.lines.append(
-            (self.name, row, self.window.value, low, high, self.whole.value, *own_figures(self.model), speed, *alerts)
+            (self.name, row, self.window.value, low, high, self.whole.value, *model_figures(self.model), speed, *alerts)
         )
         self.seconds = 0.0
 
@@ -119,35 +154,34 @@ def prequential(
     alert_rate: float | None = None,
     progress: bool = True,
 ) -> Prequential:
-    """Score every row when it comes, learn it when its label does, and say how well the scores ranked.
+    """Score each row on arrival, learn it when its label arrives, and evaluate how well the scores rank.
 
-    Row t is scored by a model that has learned the labels that came before; its label is learned after all rows up to
-    t + ``delay`` have been scored. At equal times scores come first, then labels in the order of arrival. A row without
-    a label (None, NaN) is scored and never learned; labels that are still to come at the end are learned then.
+    Row t is scored by a model that has learned all labels that arrived earlier; it is learned after all rows up to
+    t + ``delay`` have been scored. At equal times rows are scored first, then learned in order of arrival. A row
+    without a label (None, NaN) is scored but never learned; labels still pending at the end are learned at the end.
 
     Parameters
     ----------
     model
-        An estimator with ``partial_fit`` and ``decision_function`` or ``predict_proba``, one of river, one of pairloom;
-        or a mapping from names to such, which see the same rows side by side.
+        An estimator of pairloom, of river, or with ``partial_fit`` and ``decision_function`` or ``predict_proba``; or a
+        mapping from names to models, all evaluated on the same rows.
     stream
-        (X, y), (X, y, weight), :class:`Rows`, or an iterable of these, read once and never kept.
+        (X, y), (X, y, weight), :class:`Rows`, or an iterable of these, read once.
     delay
-        Rows, or "times": the times ``arrived`` and ``labelled`` of :class:`Rows`.
+        Delay of labels in rows, or "times" to use the times ``arrived`` and ``labelled`` of :class:`Rows`.
     every
         Rows between two lines of the table.
     window
-        The newest rows, over which AUC is taken.
+        The number of newest rows for the AUC.
     classes
         The two labels, the positive one second, unless ``pos_label`` of a model names it.
     alert_rate
-        The share of the newest rows, those with the highest scores, whose precision and recall are columns as well:
-        0.01 is the top 10 of a window of 1,000. Rows that tie for the last places share them. None: no such columns.
+        The top share of the newest rows by score for which to add precision and recall: 0.01 is the top 10 of a window
+        of 1,000. Rows that tie for the last places share them. None: no such columns.
     progress
-        Whether to show a bar, if ``rich`` is installed.
+        Whether to show a progress bar, if ``rich`` is installed.
 
-    Cost: that of scoring and learning one row at a time, and about 1 MB for each model besides the rows whose labels
-    are still to come.
+    Cost: that of scoring and learning one row at a time, plus about 1 MB per model and the rows with pending labels.
 
     Reference: Gama, Sebastiao and Rodrigues, On evaluating stream learning algorithms, Machine Learning 2013.
 
@@ -168,48 +202,48 @@ def prequential(
     if alert_rate is not None:
         check_number("alert_rate", alert_rate, 0.0, 1.0, open_low=True)
     models = model if isinstance(model, Mapping) else {type(model).__name__: model}
-    watches = [
-        Watch(str(name), one, verbs_of(str(name), one, classes), WindowAUC(window), alert_rate)
+    runs = [
+        Run(str(name), one, adapter_of(str(name), one, classes), WindowAUC(window), alert_rate)
         for name, one in models.items()
     ]
-    count = follow(watches, tracked(rows_of(stream, delay), stream, progress), every)
-    for watch in watches if count % every else ():
-        watch.write_down(count, count % every)
-    lines = sorted((line for watch in watches for line in watch.lines), key=lambda line: line[1])
-    columns = COLUMNS if alert_rate is None else COLUMNS + ALERTS
+    count = follow(runs, tracked(rows_of(stream, delay), stream, progress), every)
+    for run in runs if count % every else ():
+        run.add_line(count, count % every)
+    lines = sorted((line for run in runs for line in run.lines), key=lambda line: line[1])
+    columns = COLUMNS if alert_rate is None else COLUMNS + ALERT_COLUMNS
     return Prequential({name: np.array([line[k] for line in lines]) for k, name in enumerate(columns)})
 
 
-def follow(watches: list[Watch], rows: Iterable[Row], every: int) -> int:
-    """Score and learn in the order of time; the number of rows."""
+def follow(runs: list[Run], rows: Iterable[Row], every: int) -> int:
+    """Score and learn rows in time order, and return their number."""
     pending, count = Pending(), 0
     for row in rows:
         for late in pending.before(row.arrived):
-            for watch in watches:
-                watch.learn(late)
-        for watch in watches:
-            watch.score(row)
+            for run in runs:
+                run.learn(late)
+        for run in runs:
+            run.score(row)
         pending.add(row)
         count += 1
-        for watch in watches if count % every == 0 else ():
-            watch.write_down(count, every)
-    for late in pending.rest():
-        for watch in watches:
-            watch.learn(late)
+        for run in runs if count % every == 0 else ():
+            run.add_line(count, every)
+    for late in pending.before(None):
+        for run in runs:
+            run.learn(late)
     return count
 
 
-def own_figures(model: Any) -> tuple[float, float, float]:
-    """Loss, strata and bytes of a model, as far as it tells."""
+def model_figures(model: Any) -> tuple[float, float, float]:
+    """Return loss, strata and bytes of a model; NaN for those that it does not have."""
     try:
         strata = float(np.sum(model.n_strata_)) if hasattr(model, "n_strata_") else np.nan
         return float(getattr(model, "loss_", np.nan)), strata, float(getattr(model, "nbytes_", np.nan))
-    except Exception:  # a model that has learned nothing has no figures yet
+    except Exception:  # before its first row a model has none of them
         return np.nan, np.nan, np.nan
 
 
 def tracked(rows: Any, stream: Any, progress: bool) -> Any:
-    """The rows, under a bar with the time left if rich is installed; their number is known for arrays only."""
+    """Return the rows, with a progress bar if rich is installed; their number is known for arrays only."""
     if not progress:
         return rows
     try:

@@ -1,7 +1,7 @@
-"""How much a learner has lost, against the best fixed weights in hindsight."""
+"""Regret: the losses of a learner against those of the best fixed weights in hindsight."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -9,35 +9,27 @@ from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
 from pairloom.evaluation.comparator import Scale, minimiser
-from pairloom.evaluation.history import MAX_ROWS, PairSums, history_of
-from pairloom.evaluation.passes import Pass, learner_and_rows
+from pairloom.evaluation.replay import MAX_ROWS, PairSums, Pass, history_of, learner_and_rows
+from pairloom.metrics.intervals import Estimate
 
-POINTS = 50
-"""Rows, equally far apart on a logarithmic axis, through which an exponent is fitted."""
+FIT_POINTS = 50
+"""Rows, equally spaced in log t, to which an exponent is fitted."""
 
 REPLICATES = 400
-"""Of the bootstrap, for its interval."""
-
-
-class Exponent(NamedTuple):
-    """b of R_t ~ t^b, and its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
+"""Bootstrap replicates for its interval."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regret:
-    """What ``regret`` saw at each row that had a partner in the past.
+    """The result of ``regret``, for each row with a partner in the past.
 
     Attributes
     ----------
     rows : t, counted from 1.
     before, after : L_t(w_{t-1}) and L_t(w_t): the loss of row t at the weights before and after it was learned.
     best : L_t(w*).
-    comparator : w*, one line for each vector.
-    excess : how far the mean of ``best`` may be above the least there is; 0 where w* was given.
+    comparator : w*, one line per vector.
+    excess : a bound on the excess of the mean of ``best`` over the minimum; 0 if w* was given.
     normalization : of L_t: "class" or "history".
     """
 
@@ -54,21 +46,21 @@ class Regret:
 
     @property
     def total(self) -> Array:
-        """R_t = sum over tau <= t of L_tau(w_{tau-1}) - L_tau(w*), the definition of the paper."""
+        """R_t = sum over tau <= t of L_tau(w_{tau-1}) - L_tau(w*), as the paper defines it."""
         return np.cumsum(self.before - self.best)
 
     @property
     def total_after(self) -> Array:
-        """The same with L_tau(w_tau), the loss after the step, which the paper's proof bounds and its figure names."""
+        """R_t with L_tau(w_tau), the loss after the step, which the paper's proof bounds."""
         return np.cumsum(self.after - self.best)
 
-    def exponent(self, fraction: float = 0.9, *, after: bool = False) -> Exponent:
-        """b of R_t ~ t^b over the last ``fraction`` of the rows: below 1, the regret is sublinear there.
+    def exponent(self, fraction: float = 0.9, *, after: bool = False) -> Estimate:
+        """Return b of R_t ~ t^b over the last ``fraction`` of the rows, with its 95 % interval; sublinear below 1.
 
-        The slope of log R_t on log t, by least squares through points equally far apart in log t. Neighbouring R_t
-        share most of their terms, so that the residuals of the fit say nothing about its error; the interval is a
-        bootstrap's: the terms of R_t, less their trend, change sign at random in blocks of sqrt(n) rows. NaN where R_t
-        is not positive; ``low`` is -inf where that cannot be told from R_t that stays bounded or falls.
+        b is the slope of log R_t on log t, by least squares at points equally spaced in log t. Neighbouring R_t share
+        most of their terms, so that the residuals do not measure the error; the interval is from a wild bootstrap: the
+        terms of R_t, minus their trend, change sign at random in blocks of sqrt(n) rows. NaN if R_t is not positive;
+        ``low`` is -inf if R_t may be bounded or decreasing.
 
         >>> t = np.arange(1, 2001)
         >>> falling = Regret(t, 0.5 / np.sqrt(t), np.zeros(2000), np.zeros(2000), np.zeros((1, 1)), 0.0, "class")
@@ -78,11 +70,11 @@ class Regret:
         check_number("fraction", fraction, 0, 1, open_low=True)
         terms = (self.after if after else self.before) - self.best
         first = np.searchsorted(self.rows, (1.0 - fraction) * self.rows[-1])
-        points = np.unique(np.geomspace(first + 1, len(self), POINTS).round().astype(int)) - 1
+        points = np.unique(np.geomspace(first + 1, len(self), FIT_POINTS).round().astype(int)) - 1
         x = np.log(self.rows[points])
         value = float(slopes(x, np.cumsum(terms)[None, points])[0]) if len(points) > 1 else np.nan
         if not np.isfinite(value):
-            return Exponent(np.nan, np.nan, np.nan)
+            return Estimate(np.nan, np.nan, np.nan)
         level = np.cumsum(terms)[-1]
         trend = np.diff(level * (self.rows / self.rows[-1]) ** value, prepend=0.0)
         size = int(np.ceil(np.sqrt(len(self))))
@@ -90,11 +82,11 @@ class Regret:
         noise = np.repeat(signs, size, axis=1)[:, : len(self)] * (terms - trend)
         made = slopes(x, np.cumsum(trend + noise, axis=1)[:, points])
         low, high = np.quantile(np.nan_to_num(made, nan=-np.inf), (0.025, 0.975), method="inverted_cdf")
-        return Exponent(value, float(low), float(high))
+        return Estimate(value, float(low), float(high))
 
 
 def slopes(x: Array, totals: Array) -> Array:
-    """The slope of the logarithm of each line of totals on x; NaN where one is not positive."""
+    """Return the slope of the logarithm of each line of totals on x; NaN if any of them is not positive."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.where(totals.min(axis=1, keepdims=True) > 0, np.log(totals), np.nan)
     away = x - x.mean()
@@ -111,7 +103,7 @@ def regret(
     penalty: float = 0.0,
     max_rows: int = MAX_ROWS,
 ) -> Regret:
-    r"""The regret of a learner along a stream: what its weights lost, row by row, and what the best fixed ones would.
+    r"""Return the regret of a learner along a stream: its losses, row by row, and those of the best fixed weights.
 
     .. math::
 
@@ -120,27 +112,27 @@ def regret(
             \sum_{i < \tau,\, y_i \ne y_\tau} \ell(y_\tau \langle w, z_\tau - z_i \rangle), \quad
         w^* = \arg\min_w \sum_{\tau \le T} L_\tau(w)
 
-    The losses are those of all pairs with the past, not of those in the memory, and without the penalty. w is the last
-    iterate, also of a learner that scores with an average. w* lives in the same feature space, knows all rows, and is
-    the same for all t: R_T is what counts, and R_t before T may be negative.
+    The losses are over all pairs with past rows, not only those in the memory, and exclude the penalty. w is the last
+    iterate, even for a learner that scores with an average. w* is in the same feature space and the same for all t, so
+    R_t may be negative before T.
 
     Parameters
     ----------
     model, X, y, max_rows
         As in :func:`gradient_variance`; pairs of different classes only.
     normalization
-        N_t: the rows that t makes a pair with ("class"), or all t - 1 rows before it ("history", as the paper prints).
+        N_t: the number of partners of row t ("class"), or of all t - 1 rows before it ("history", as printed in the
+        paper).
     comparator
-        w*, (D,), or a line for each vector; None: the minimiser, see :mod:`pairloom.evaluation.comparator`.
+        w*, (D,), or a line per vector; None: the minimiser, see :mod:`pairloom.evaluation.comparator`.
     penalty
-        (penalty / 2) ||w||^2 is added to the sum that w* minimises, not to any loss. 0: the best weights, which may be
-        very long where features are alike. 1 / eta: those with which the bounds of :mod:`pairloom.theory`, that hold
-        for any w*, say most.
+        (penalty / 2) ||w||^2 is added to the sum that w* minimises, not to the losses. With 0, w* may be very large if
+        features are collinear. The bounds of :mod:`pairloom.theory` hold for any w* and are tightest with 1 / eta.
 
-    Cost: the square loss takes 20 D^2 flops for each row and D^2 numbers for each class; others 8 t D flops for row t,
-    all rows, and O(T^2 + T D) for each step towards w*, of which there may be hundreds.
+    Cost: for the square loss 20 D^2 flops per row and D^2 numbers per class; otherwise 8 t D flops for row t, all rows,
+    and O(T^2 + T D) for each of up to hundreds of iterations to find w*.
 
-    Reference: AlQuabeh, Mukhoty and Gu, ACML 2023, eq. 8 and the figures of regret.
+    Reference: AlQuabeh, Mukhoty and Gu, ACML 2023, eq. 8 and the figures on regret.
 
     >>> from pairloom.systems import FPOGD
     >>> rng = np.random.default_rng(0)
@@ -168,7 +160,7 @@ def regret(
     best = losses_at(own, best_w, normalization, max_rows)
     seen = np.isfinite(before)
     if not seen.any():
-        raise ValueError("no row makes a pair with one before it: there must be rows of two classes")
+        raise ValueError("no row has an earlier partner: there must be rows of two classes")
     return Regret(
         np.concatenate(numbers)[seen] + 1, before[seen], after[seen], best[seen], best_w, excess, normalization
     )
@@ -176,7 +168,7 @@ def regret(
 
 @on_one_thread
 def walk(own: Pass, rows: range) -> Array:
-    """Learn rows; the weights (rows + 1, vectors, D) before each of them and at the end."""
+    """Learn rows; return the weights (rows + 1, vectors, D) before each of them and at the end."""
     W = np.empty((len(rows) + 1, *own.state.w.shape))
     for i, row in enumerate(rows):
         W[i] = own.state.w
@@ -186,7 +178,7 @@ def walk(own: Pass, rows: range) -> Array:
 
 
 def mean_losses(sums: list[PairSums], past: Array, normalization: Scale) -> Array:
-    """L_t of each row, over all vectors; NaN where there is no pair."""
+    """Return L_t of each row, summed over all vectors; NaN without a pair."""
     total, paired = np.zeros(len(past)), np.zeros(len(past), bool)
     for counts, losses, _ in sums:
         n = counts if normalization == "class" else past
@@ -196,7 +188,7 @@ def mean_losses(sums: list[PairSums], past: Array, normalization: Scale) -> Arra
 
 
 def best_weights(own: Pass, given: Any, normalization: Scale, penalty: float) -> tuple[Array, float]:
-    """w* (vectors, D), and how far its mean loss may be above the least."""
+    """Return w* (vectors, D), and a bound on the excess of its mean loss."""
     shape = own.state.w.shape
     if given is not None:
         w = np.asarray(given, dtype=float)
@@ -208,7 +200,7 @@ def best_weights(own: Pass, given: Any, normalization: Scale, penalty: float) ->
 
 
 def losses_at(own: Pass, w: Array, normalization: Scale, max_rows: int) -> Array:
-    """L_t(w) of each row, for weights that stay as they are: scores take the place of features, and 1 that of w."""
+    """Return L_t(w) of each row for fixed weights, using scores as features and 1 as the weight."""
     histories = [history_of(own.learner, len(own.batch) - own.first, 1, max_rows) for _ in w]
     made = []
     for rows, Z in own.blocks():

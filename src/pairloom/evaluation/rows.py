@@ -1,4 +1,4 @@
-"""Rows of a stream, one at a time, and when their labels come."""
+"""Rows of a stream, one at a time, and their delayed labels."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from pairloom.base.validation import column_names, is_missing
 
 @dataclass(frozen=True)
 class Rows:
-    """A piece of a stream: rows, labels, weights; when each row ``arrived`` and when its label did (``labelled``).
+    """A part of a stream: rows, labels, weights; the times at which each row ``arrived`` and was ``labelled``.
 
-    A label that is missing (None or NaN) never comes. Times are numbers or dates, in order of arrival.
+    A missing label (None or NaN) never arrives. Times are numbers or dates, in order of arrival.
     """
 
     X: Any
@@ -27,7 +27,7 @@ class Rows:
 
 
 class Row(NamedTuple):
-    """One row: x as a (1, d) piece of what was given, its label (None: missing), weight, and its two times."""
+    """One row: x of shape (1, d) and the type of X, its label (None: missing), weight, and its two times."""
 
     x: Any
     y: Any
@@ -37,27 +37,27 @@ class Row(NamedTuple):
 
 
 def rows_of(stream: Any, delay: int | str) -> Iterator[Row]:
-    """The rows of (X, y), of ``Rows``, or of an iterable of either, in order."""
+    """Yield the rows of (X, y), of ``Rows``, or of an iterable of either, in order."""
     count = 0
-    for piece in [stream] if is_piece(stream) else stream:
-        part = piece if isinstance(piece, Rows) else Rows(*piece)
+    for given in [stream] if is_part(stream) else stream:
+        part = given if isinstance(given, Rows) else Rows(*given)
         n = len(part.y)
         for name in ("X", "weight", "arrived", "labelled"):
             values = getattr(part, name)
             if values is not None and (values.shape[0] if hasattr(values, "shape") else len(values)) != n:
-                raise ValueError(f"{name} and y must have as many rows; after row {count:,} y has {n:,}")
+                raise ValueError(f"{name} and y must have the same number of rows; after row {count:,} y has {n:,}")
         if delay == "times" and (part.arrived is None or part.labelled is None):
             raise ValueError("delay='times' needs the times arrived= and labelled= of every row: pass Rows")
-        yield from _each(part, count, delay)
+        yield from _rows_of_part(part, count, delay)
         count += n
 
 
-def is_piece(stream: Any) -> bool:
-    """Whether this is one piece and not many."""
+def is_part(stream: Any) -> bool:
+    """Whether this is one part of a stream, not an iterable of parts."""
     return isinstance(stream, Rows) or (isinstance(stream, tuple) and len(stream) > 1 and hasattr(stream[0], "shape"))
 
 
-def _each(part: Rows, count: int, delay: int | str) -> Iterator[Row]:
+def _rows_of_part(part: Rows, count: int, delay: int | str) -> Iterator[Row]:
     y = np.asarray(part.y).tolist() if hasattr(part.y, "shape") else list(part.y)
     for i, label in enumerate(y):
         weight = 1.0 if part.weight is None else float(part.weight[i])
@@ -81,12 +81,12 @@ def _row(X: Any, i: int) -> Any:
     return np.asarray(X[i])[None, :]
 
 
-def named(x: Any) -> dict[Any, Any]:
-    """One row as a mapping, by its column names or numbers; what is missing in a column of another type is None."""
+def row_as_dict(x: Any) -> dict[Any, Any]:
+    """Return one row by column names or numbers; missing values of non-numeric columns are None."""
     if column_names(x) is None:
         return dict(enumerate(np.asarray(x.toarray() if is_sparse(x) else x)[0].tolist()))
     frame = nw.from_native(x, eager_only=True)
-    [row] = frame.rows(named=True)  # column by column: in an array, whole numbers would become doubles
+    [row] = frame.rows(named=True)  # column by column: in an array, integers would become floats
     return {
         name: None if not dtype.is_numeric() and is_missing(row[name]) else row[name]
         for name, dtype in frame.schema.items()
@@ -94,7 +94,7 @@ def named(x: Any) -> dict[Any, Any]:
 
 
 class Pending:
-    """Rows that were scored and whose labels are still to come."""
+    """Scored rows whose labels are pending."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[Any, int, Row]] = []
@@ -104,17 +104,12 @@ class Pending:
         return len(self._heap)
 
     def add(self, row: Row) -> None:
-        """A row that was scored; one without a label never comes back."""
+        """Add a scored row; one without a label is dropped."""
         if row.y is not None:
             heappush(self._heap, (row.labelled, self._count, row))
         self._count += 1
 
     def before(self, time: Any) -> Iterable[Row]:
-        """The rows whose labels came before a time, in the order of their labels, then of their arrival."""
-        while self._heap and self._heap[0][0] < time:
-            yield heappop(self._heap)[2]
-
-    def rest(self) -> Iterable[Row]:
-        """All that are left, in order."""
-        while self._heap:
+        """Yield and remove the rows labelled before a time (None: all), by the times of label and arrival."""
+        while self._heap and (time is None or self._heap[0][0] < time):
             yield heappop(self._heap)[2]

@@ -1,16 +1,15 @@
-"""phi: the space in which the model is linear."""
+"""Feature maps phi: the spaces in which models are linear."""
 
 from pairloom.features.base import FeatureMap
-from pairloom.features.choice import exact_kernel, feature_map, linear_map
-from pairloom.features.exact import Linear
+from pairloom.features.capabilities import GrowingMap, LabelledMap, RacingMap, SparseMap
+from pairloom.features.compiled_kernels import Linear
 from pairloom.features.forest import Forest
-from pairloom.features.fourier import RandomFourier
+from pairloom.features.fourier import OrthogonalFourier, RandomFourier
 from pairloom.features.growing import Growing
 from pairloom.features.identity import Identity
 from pairloom.features.kernels import KERNELS, Cauchy, Gaussian, Kernel, Laplace, Matern32, Matern52
 from pairloom.features.landmarks import Landmarks
 from pairloom.features.nystroem import Nystroem
-from pairloom.features.orthogonal import OrthogonalFourier
 from pairloom.features.whitened import Whitened
 
 __all__ = [
@@ -20,8 +19,10 @@ __all__ = [
     "Forest",
     "Gaussian",
     "Growing",
+    "GrowingMap",
     "Identity",
     "Kernel",
+    "LabelledMap",
     "Landmarks",
     "Laplace",
     "Linear",
@@ -29,9 +30,8 @@ __all__ = [
     "Matern52",
     "Nystroem",
     "OrthogonalFourier",
+    "RacingMap",
     "RandomFourier",
+    "SparseMap",
     "Whitened",
-    "exact_kernel",
-    "feature_map",
-    "linear_map",
 ]

@@ -1,127 +1,89 @@
 """Trees as features: a forest is a random feature map."""
 
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from math import log, log2, sqrt
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count
-from pairloom.base.clock import NEVER, next_boost, next_deepening, next_renewal, renewals
-from pairloom.base.csr import Rows, is_sparse, rows_of_cells
-from pairloom.base.tree import OPTIONAL, node
+from pairloom.base.clock import NEVER, n_renewals, next_boost, next_deepening, next_renewal
+from pairloom.base.csr import CSRRows, is_sparse
+from pairloom.base.spec import StateSpec
 from pairloom.base.typing import Array
-from pairloom.features.base import LOOKUP, Change, FeatureMap
-from pairloom.features.deepening import Deepened, deepen
-from pairloom.features.growth import Replanted, Sample, corrections, residuals, votes
+from pairloom.features.capabilities import Change, Cost, GrowingMap, LabelledMap, RacingMap, SparseMap
+from pairloom.features.forest_growth import Deepened, Replanted, corrections, deepen, residuals, votes
+from pairloom.features.forest_state import ForestState, GroveState, Past, Sample
 from pairloom.features.leaf_sums import LeafSum
-from pairloom.features.scaling import Scaler, fit_scaler
+from pairloom.features.scaling import fit_scaler
 from pairloom.features.trees import Nodes, grow_tree, single, targets_of
 
 Growth = Literal["once", "renewed", "boosted"]
 
-SMALLEST_LEAF = 2
-"""Rows in a leaf, at least."""
+MIN_LEAF_ROWS, MIN_BOOSTED_LEAF_ROWS = 2, 5
+"""Minimum number of rows in a leaf; leaves of a boosted tree fit residuals."""
 
-CHANGED = 0.5
-"""Who keeps less than this of what was before has seen a change, not age."""
+MIN_KEEP = 0.5
+"""If forgetting keeps less than this share of the past, it is a response to drift, not gradual decay."""
 
-BOOSTED_LEAF = 5
-"""The same, in a tree that is grown on what is still wrong."""
+NODE_FLOPS = 300.0
+"""The cost of visiting a node, in flops of a matrix product."""
 
-TREE, ROW = 3e7, 1e4
-"""What it costs to grow a tree, and for each of its rows and the root of the number of columns besides, in flops."""
-
-
-@node
-class ForestState:
-    """Arrays of a fixed forest; ``grown`` (0-d): rows whose labels it was grown by."""
-
-    scaler: Scaler
-    nodes: Nodes
-    grown: Array
-
-
-@node
-class Past:
-    """Of a forest that has forgotten: rows that no longer count, trees grown so far, and those from before a change."""
-
-    since: int
-    turn: int
-    old: int
-
-
-@node
-class GroveState(ForestState):
-    """A forest that goes on growing: from the newest rows, from a seed (0-d); ``planted``: trees grown so far."""
-
-    changes: ClassVar[bool] = True
-
-    sample: Sample
-    seed: Array
-    planted: int = 0
-    past: Past | None = field(default=None, metadata=OPTIONAL)
-
-    @property
-    def since(self) -> int:
-        """Rows that no longer count."""
-        return 0 if self.past is None else self.past.since
-
-    @property
-    def turn(self) -> int:
-        """Trees grown so far: ``planted`` says what a forest of this age has grown."""
-        return self.planted if self.past is None else self.past.turn
+TREE_FLOPS, ROW_FLOPS = 3e7, 1e4
+"""The cost of growing a tree: a constant and a term per row, times the square root of the number of columns."""
 
 
 @dataclass(frozen=True)
-class Forest(FeatureMap):
-    """phi(x) has a 1 / sqrt(m) for each of the m cells that x lies in: its leaf in each of M trees.
+class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
+    """phi(x) is 1 / sqrt(m) in each of the m cells that x lies in: its leaf in each of M trees.
 
-    <phi(x), phi(x')> is the share of trees that put x and x' into one leaf: the kernel of a random forest. It is wide
-    where rows are few and narrow where they are many, does not see the scale of a column, and takes missing values:
-    each split sends them to a side of their own. ||phi(x)|| = 1 exactly. Best with steps per coordinate
-    (:class:`~pairloom.AdaGrad`): cells are visited at very different rates.
+    <phi(x), phi(x')> is the share of trees in which x and x' are in the same leaf: the kernel of a random forest. It is
+    wide in sparse regions and narrow in dense regions, does not depend on the scale of a column, and handles missing
+    values: each split sends them to one side. ||phi(x)|| = 1 exactly. It works best with steps per coordinate
+    (:class:`~pairloom.steps.AdaGrad`), because cells are visited at very different rates.
 
-    With ``labels`` a tree is extremely randomised: the best of sqrt(d) random splits is taken. Labels that grew a tree
-    are not learned again by its leaves, which would be shown what they were chosen for; they are used once more, as
-    votes: the weight of a new leaf starts at the log-odds of its rows. Without labels, splits are random, weights start
-    at 0, and all rows teach. Categories given as whole numbers are split by order.
+    With ``labels`` a tree is extremely randomised: it uses the best of sqrt(d) random splits. The leaves of a tree do
+    not learn from the rows that the tree was grown on, because they would overfit. Instead, the labels of these rows
+    determine the initial weights: a new leaf starts at the log-odds of its rows. Without labels, splits are random,
+    weights start at 0, and all rows are learned. Categories encoded as integers are split by order.
 
-    ``growth`` says when trees are grown:
+    ``growth`` determines when trees are grown:
 
-    - "once": from the first ``n_rows`` rows, which do not teach if labels choose the splits.
+    - "once": from the first ``n_rows`` rows, which are not learned if labels determine the splits.
     - "renewed": tree by tree, from the newest ``n_rows`` rows, at rows 64 to 16,384: each tree once between rows n and
-      4 n, or n and ``pace`` n. The votes of a new tree are multiplied so that its scores fit those of the tree that it
-      replaces, and its leaves take over what that one knew of the size of gradients. No call is long, all rows teach,
-      and what changes in the stream up to then is forgotten. With ``deep_rows``, after that the leaves of one tree
-      every 512 rows are split further by the newest so many rows. The parts of a leaf start at its weight: nothing that
-      was learned is lost.
-    - "boosted": a tree is added every 64 rows, and every 512 from row 8,192 on, on what is still wrong with the
-      scores that the newest rows came with; its leaves start a tenth of the way to where they would be right.
+      4 n, or n and ``pace`` n. The initial weights of a new tree are scaled so that its scores fit those of the tree
+      that it replaces, and its leaves inherit that tree's sums of squared gradients. No single call takes long, all
+      rows are learned, and the forest adapts to drift until row 16,384. With ``deep_rows``, the leaves of one tree
+      every 512 rows are then split further by the newest ``deep_rows`` rows. The parts of a leaf start at its weight,
+      so that no learned weight is lost.
+    - "boosted": a tree is added every 64 rows, and every 512 from row 8,192 on, grown on the residuals of the scores
+      that the newest rows had on arrival; its leaves start at a tenth of the Newton step.
 
-    A memory must keep raw rows for the last two, as for ``Growing``, and ``levels`` are for the first.
+    For the last two, the memory must keep raw rows, as for ``Growing``. ``levels`` require "once".
 
     Parameters
     ----------
     n_trees : M.
-    max_leaves : the most leaves of a tree; a leaf has at least 2 rows, and more where this asks for it.
-    n_rows : rows that a tree is grown from, at most.
-    labels : whether labels choose the splits.
-    levels : depths whose nodes are coordinates too, in order, such as (4, 8): coarse cells learn first, fine ones
-        later. Where a path has ended, its leaf stands for the node. Then m = M (1 + number of levels).
+    max_leaves : the largest number of leaves of a tree; a leaf has at least 2 rows, or more to respect this limit.
+    n_rows : the largest number of rows that a tree is grown from.
+    labels : whether labels determine the splits.
+    levels : depths whose nodes are also coordinates, in order, such as (4, 8): coarse cells learn first, fine cells
+        later. A leaf above such a depth counts as a node at that depth. Then m = M (1 + number of levels).
     growth : "once", "renewed" or "boosted".
-    pace : how many times as long the stream gets while each tree is renewed once, if growth is "renewed". Renewal ends
-        at the first of the rows 64 pace, 64 pace^2, ... that is 16,384 or later. 8 takes two thirds of the time of 4.
-    deep_rows : rows by which leaves are split further in a long stream, if growth is "renewed"; 0: leaves stay.
-        ``max_leaves`` should leave room for it: half as many as these rows, or as many.
-    scale : scaling of the columns where they are used as they are (``cluster_in="input"``); trees do not see it.
+    pace : the factor by which the length of the stream grows while each tree is renewed once, if growth is "renewed".
+        Renewal ends at the first of the rows 64 pace, 64 pace^2, ... that is 16,384 or later. A pace of 8 takes two
+        thirds of the time of 4.
+    deep_rows : number of rows used to split leaves further in a long stream, if growth is "renewed"; 0: no further
+        splits. ``max_leaves`` should be between half of ``deep_rows`` and ``deep_rows``.
+    scale : scaling of the columns if they are used directly (``cluster_in="input"``); trees do not depend on it.
 
-    Cost: M log2(max_leaves) comparisons per row, or so; D = m max_leaves coordinates of which m are not 0. For each of
-    the M (2 max_leaves - 1) nodes 13 bytes, and 4 for each level and the leaves (float64: 4 more); ``n_rows`` rows, or
-    ``deep_rows``, for good if trees are grown while the stream runs. A tree of 4,096 rows of 80 columns takes some
-    5 ms, splitting its leaves by 8,192 rows 15.
+    Cost: about M log2(max_leaves) comparisons per row; D = m max_leaves coordinates, m of them nonzero. 13 bytes for
+    each of the M (2 max_leaves - 1) nodes, and 4 for each level and the leaves (float64: 4 more); a growing forest
+    also keeps ``n_rows`` rows, or ``deep_rows``. Growing a tree from 4,096 rows of 80 columns takes about 5 ms, and
+    splitting its leaves by 8,192 rows takes 15 ms.
 
     References
     ----------
@@ -130,12 +92,11 @@ class Forest(FeatureMap):
 
     >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
     >>> phi = Forest(100, labels=False)
-    >>> Z = phi.dense(phi.fix(1, X, np.random.default_rng(0)), X)
-    >>> (Z @ Z.T).round(2)[0]
+    >>> Z = phi.apply(phi.fix(1, X, np.random.default_rng(0)), X)
+    >>> (Z @ Z.T).toarray().round(2)[0]
     array([1., 1., 0., 0.])
     """
 
-    sparse = True
     takes_nan = True
 
     n_trees: int = 100
@@ -157,7 +118,7 @@ class Forest(FeatureMap):
         if not depths or list(self.levels) != sorted(set(self.levels)):
             raise ValueError(f"levels must be depths from 1 on, in order, such as (4, 8); got {self.levels!r}")
         check_choice("growth", self.growth, Growth)
-        if self.grows and (self.levels or not self.labels):
+        if self.growth != "once" and (self.levels or not self.labels):
             raise ValueError(f"growth={self.growth!r} is for labels=True and levels=(): new leaves start by labels")
         check_count("pace", self.pace)
         if self.pace < 2:
@@ -168,179 +129,165 @@ class Forest(FeatureMap):
             raise ValueError(f"deep_rows={self.deep_rows} is for growth='renewed', not {self.growth!r}")
 
     @property
-    def grows(self) -> bool:
-        return self.growth != "once"
+    def growing(self) -> "Forest | None":
+        return None if self.growth == "once" else self
+
+    @property
+    def labelled(self) -> "Forest | None":
+        """The forest, if it is grown from labels of the first rows; a growing forest is fixed without them."""
+        return self if self.labels and self.growth == "once" else None
+
+    @property
+    def forgetting(self) -> "Forest | None":
+        return self.growing
 
     @property
     def needs_data(self) -> bool:
-        return not self.grows or self.scale is not None
+        return self.growth == "once" or self.scale is not None
 
     @property
     def warm_rows(self) -> int:
-        return 0 if self.grows else self.n_rows
+        return self.n_rows if self.growth == "once" else 0
 
     @property
     def n_cells(self) -> int:
-        """m: coordinates of a row that are not 0."""
+        """Number m of nonzero coordinates of a row."""
         return self.n_trees * (1 + len(self.levels))
 
     def n_outputs(self, n_features: int) -> int:
         return self.n_cells * self.max_leaves
 
-    def flops(self, n_features: int) -> float:
-        return 10.0 * self.n_trees * log2(2 * self.max_leaves)
+    def cost(self, n_features: int) -> Cost:
+        depth, kept = log2(2 * self.max_leaves), 0
+        if self.growth != "once":
+            kept = max(self.n_rows, self.deep_rows) * n_features
+        nodes = (4 + len(self.levels)) * self.n_trees * (2 * self.max_leaves - 1)
+        lookups = NODE_FLOPS * depth * self.n_cells
+        return Cost(10.0 * self.n_trees * depth + (lookups + self._growth_flops(n_features)), nodes + kept)
 
-    def upkeep(self, n_features: int) -> float:
-        """The way down the trees, and growing them where that costs most: at row 1,000, or row 2,048 if boosted."""
-        lookups = LOOKUP * log2(2 * self.max_leaves) * self.n_cells
-        if not self.grows:
-            return lookups
+    def _growth_flops(self, n_features: int) -> float:
+        """Return the peak flops per row of growing: at row 1,000, or at row 2,048 if boosted."""
+        if self.growth == "once":
+            return 0.0
         if self.growth == "boosted":  # a tree of 2,048 rows every 64 rows
-            return lookups + (TREE + 2048 * ROW * sqrt(n_features)) / 64
-        return lookups + self.n_trees * (TREE / 1000 + ROW * sqrt(n_features)) / log(self.pace)
+            return (TREE_FLOPS + 2048 * ROW_FLOPS * sqrt(n_features)) / 64
+        return self.n_trees * (TREE_FLOPS / 1000 + ROW_FLOPS * sqrt(n_features)) / log(self.pace)
 
     def halved(self) -> "Forest | None":
         return replace(self, n_trees=self.n_trees // 2) if self.n_trees >= 50 else None
 
-    def numbers(self, n_features: int) -> int:
-        kept = max(self.n_rows, self.deep_rows) * n_features if self.grows else 0
-        return (4 + len(self.levels)) * self.n_trees * (2 * self.max_leaves - 1) + kept
-
     def fix(self, n_features: int, rows: Any, rng: np.random.Generator) -> ForestState:
-        if self.labels and rows is not None and not self.grows:
-            raise ValueError("Forest(labels=True) is grown by labels, and here are none: use Forest(labels=False)")
+        if self.labelled is not None and rows is not None:
+            raise ValueError("Forest(labels=True) is grown by labels, and none were given: use Forest(labels=False)")
         return self._fix(n_features, rows, None, None, rng)
 
-    def fix_on(self, n_features: int, first: Batch | None, rng: np.random.Generator) -> ForestState:
-        if first is None or not self.labels or self.grows:
-            return self._fix(n_features, None if first is None else first.X, None, None, rng)
+    def fix_on(self, n_features: int, first: Batch, rng: np.random.Generator) -> ForestState:
         return self._fix(n_features, first.X, first.y, first.weight, rng)
 
     def _fix(self, n_features: int, rows: Any, labels: Any, weight: Any, rng: np.random.Generator) -> ForestState:
         nodes = Nodes.stumps(self.n_trees, 1 + len(self.levels), self.max_leaves)
-        # Where values are missing nobody uses columns as they are: they cannot be clustered by.
+        # Rows with missing values cannot be clustered by their columns, so the scaler is not used.
         known = self.scale is not None and rows is not None and not np.isnan(getattr(rows, "data", rows)).any()
         scaler = fit_scaler(self.scale if known else None, n_features, rows)
-        if self.grows:
+        if self.growth != "once":
             sample, seed = Sample.empty(max(self.n_rows, self.deep_rows), n_features), np.asarray(rng.integers(2**63))
             return GroveState(scaler, nodes, np.asarray(0), sample, seed)
         n = 0 if rows is None else min(self.n_rows, rows.shape[0])
-        if n >= SMALLEST_LEAF:
+        if n >= MIN_LEAF_ROWS:
             columns = rows[:n] if is_sparse(rows) else np.ascontiguousarray(single(rows[:n].T))
-            chance, w = labels is None, np.ones(n) if weight is None else weight[:n]
+            random, w = labels is None, np.ones(n) if weight is None else weight[:n]
             for k in range(self.n_trees):
-                targets = rng.random((n, 1)) if chance else targets_of(labels[:n])
-                nodes.plant(k, grow_tree(columns, targets, w, self._least(n), rng, by_chance=chance), self._levels)
+                targets = rng.random((n, 1)) if random else targets_of(labels[:n])
+                tree = grow_tree(columns, targets, w, self._min_leaf_rows(n), rng, random=random)
+                nodes.plant(k, tree, self._levels)
         return ForestState(scaler, nodes, np.asarray(0 if labels is None else n))
 
-    def _least(self, n: int, least: int = SMALLEST_LEAF) -> int:
-        """Rows in a leaf, at least, so that a tree of n rows has no more than ``max_leaves``."""
+    def state_spec(self, n_features: int, t: int, n_targets: int) -> StateSpec:
+        rows, leaves = max(self.n_rows, self.deep_rows), self.max_leaves
+        sizes = {"T": self.n_trees, "K": 1 + len(self.levels), "N": 2 * leaves - 1, "L": leaves, "n": rows}
+        symbols = {"d": n_features, "D": self.n_outputs(n_features), "k": n_targets, **sizes}
+        if self.growing is None:
+            return StateSpec(ForestState, symbols)
+        return StateSpec(GroveState, symbols, check=partial(GroveState.check_growth, trees=self, t=t))
+
+    def _min_leaf_rows(self, n: int, least: int = MIN_LEAF_ROWS) -> int:
+        """Return the minimum rows per leaf such that a tree of n rows has at most ``max_leaves``."""
         return max(least, -(-n // self.max_leaves))
 
-    def first_weights(
-        self, state: ForestState, first: Batch | None, targets: Array, exact: bool = False
-    ) -> Array | None:
-        """What the labels of the growers say in each leaf, shared out among the trees."""
-        if first is None or not state.grown:
+    def first_weights(self, state: ForestState, first: Batch, targets: Array, exact: bool = False) -> Array | None:
+        """Return the log-odds of the leaves, from the labels that the trees were grown on, divided by their number."""
+        if not state.grown:
             return None
-        growers = first[: self.growers(state)]
+        grown_by = first[: self.rows_used_to_grow(state)]
         w = np.zeros((max(1, len(targets)), self.n_trees, self.n_cells // self.n_trees, self.max_leaves))
-        cells = state.nodes.walk(growers.X, self._levels)
+        cells = state.nodes.walk(grown_by.X, self._levels)
         for k in range(self.n_trees):
-            w[:, k, -1] = votes(growers, cells[:, k, -1], self.max_leaves, targets, exact)
+            w[:, k, -1] = votes(grown_by, cells[:, k, -1], self.max_leaves, targets, exact)
         return w.reshape(len(w), -1) / sqrt(self.n_cells)
 
     def next_change(self, state: GroveState, t: int) -> int:
-        if not self.grows:
-            return NEVER
         planted, since = state.planted, state.since
-        while since + self.next_planting(planted) < t:  # that is done before row t
+        while since + self.next_planting(planted) < t:  # planted before row t
             planted += 1
         row = self.next_planting(planted)
         return row if row == NEVER else since + row
 
-    @property
-    def forgets(self) -> bool:
-        return self.grows
-
-    @property
-    def _grown_up(self) -> int:
-        """The row by which a forest that goes on growing has all its trees, or has renewed them for the last time."""
-        if self.growth == "boosted":
-            return next_boost(self.n_trees - 1, self.n_trees)
-        return int(64 * self.pace ** renewals(self.pace))
-
-    def forget(self, state: GroveState, t: int, keep: float) -> None:
-        """Be as far with growing as a younger forest; which tree comes next stays as it was."""
-        if not self.grows or (self.growth == "boosted" and keep >= CHANGED):
-            return
-        past = state.past or Past(0, state.planted, 0)
-        # No further than to where growing ends: who goes on forgetting goes on growing.
-        age = int(keep * min(t - past.since, self._grown_up))
-        past.since = t - age
-        if keep < CHANGED:
-            past.old = self.n_trees
-        state.past = past
-        state.planted = bisect_right(range(state.planted), age, key=self.next_planting)
-
     def next_planting(self, planted: int) -> int:
-        """The row after which a forest that goes on growing, and has planted so many trees, plants the next."""
+        """Return the row after which a growing forest that has planted ``planted`` trees plants the next."""
         if self.growth == "boosted":
             return next_boost(planted, self.n_trees)
         return (next_deepening if self.deep_rows else next_renewal)(planted, self.n_trees, self.pace)
 
+    def forget(self, state: GroveState, keep: float) -> None:
+        """Continue growing like a younger forest, with the same tree next."""
+        boosted = self.growth == "boosted"
+        if boosted and keep >= MIN_KEEP:
+            return
+        past, t = state.past or Past(0, state.planted, 0), state.sample.count
+        # The row at which growing ends: a forest that forgets repeatedly keeps growing.
+        last = next_boost(self.n_trees - 1, self.n_trees) if boosted else int(64 * self.pace ** n_renewals(self.pace))
+        age = int(keep * min(t - past.since, last))
+        past.since = t - age
+        if keep < MIN_KEEP:
+            past.old = self.n_trees
+        state.past = past
+        state.planted = bisect_right(range(state.planted), age, key=self.next_planting)
+
     def change(self, state: GroveState, t: int, targets: Array, exact: bool = False) -> Change:
-        if self.deep_rows and state.planted >= renewals(self.pace) * self.n_trees:
-            return self._deepen(state, targets)
-        sample, k = state.sample.rows(min(self.n_rows, t - state.since)), state.turn % self.n_trees
+        """Regrow the next tree, or split its leaves."""
+        k, boosted = state.turn % self.n_trees, self.growth == "boosted"
         rng = np.random.default_rng((int(state.seed), state.turn))
         cells = slice(k * self.max_leaves, (k + 1) * self.max_leaves)
+        if self.deep_rows and state.planted >= n_renewals(self.pace) * self.n_trees:
+            sample = state.sample.rows(self.deep_rows)
+            state.count_tree()
+            tree, of, share = deepen(state.nodes, k, sample, sample_targets(sample, targets), MIN_LEAF_ROWS, rng)
+            state.nodes.plant(k, tree, self._levels)
+            return Deepened(state, cells, of, share)
+        sample = state.sample.rows(min(self.n_rows, t - state.since))
         known = state.turn >= self.n_trees and (state.past is None or not state.past.old)
         before = state.nodes.leaves(k, sample.columns, sample.count) if known else None
-        self._count(state)
-        if self.growth == "boosted":
-            wrong, speed = residuals(sample, targets, exact)
-            tree = grow_tree(sample.columns, wrong, sample.weight, self._least(sample.count, BOOSTED_LEAF), rng)
-            state.nodes.plant(k, tree, self._levels)
-            leaf = state.nodes.leaves(k, sample.columns, sample.count)
-            starts = sqrt(self.n_trees) * corrections(sample, wrong, speed, leaf, self.max_leaves)
-            return Replanted(state, cells, starts)
-        tree = grow_tree(sample.columns, wanted_of(sample, targets), sample.weight, self._least(sample.count), rng)
-        state.nodes.plant(k, tree, self._levels)
+        state.count_tree()
+        if boosted:
+            residual, curvature = residuals(sample, targets, exact)
+        wanted = residual if boosted else sample_targets(sample, targets)
+        min_rows = self._min_leaf_rows(sample.count, MIN_BOOSTED_LEAF_ROWS if boosted else MIN_LEAF_ROWS)
+        state.nodes.plant(k, grow_tree(sample.columns, wanted, sample.weight, min_rows, rng), self._levels)
         leaf = state.nodes.leaves(k, sample.columns, sample.count)
+        if boosted:
+            starts = sqrt(self.n_trees) * corrections(sample, residual, curvature, leaf, self.max_leaves)
+            return Replanted(state, cells, starts)
         starts = votes(sample, leaf, self.max_leaves, targets, exact) / sqrt(self.n_trees)
         return Replanted(state, cells, starts, before, None if before is None else leaf)
-
-    def _deepen(self, state: GroveState, targets: Array) -> Deepened:
-        """Split the leaves of the tree whose turn it is."""
-        sample, k = state.sample.rows(self.deep_rows), state.turn % self.n_trees
-        rng = np.random.default_rng((int(state.seed), state.turn))
-        self._count(state)
-        tree, of, share = deepen(state.nodes, k, sample, wanted_of(sample, targets), SMALLEST_LEAF, rng)
-        state.nodes.plant(k, tree, self._levels)
-        return Deepened(state, slice(k * self.max_leaves, (k + 1) * self.max_leaves), of, share)
-
-    def _count(self, state: GroveState) -> None:
-        """One more tree."""
-        state.planted += 1
-        if state.past is not None:
-            state.past.turn += 1
-            state.past.old = max(0, state.past.old - 1)
 
     def remember(self, state: GroveState, batch: Batch, scores: Array) -> None:
         state.sample.add(batch, scores)
 
-    def growers(self, state: ForestState) -> int:
+    def rows_used_to_grow(self, state: ForestState) -> int:
         return int(state.grown)
 
-    def apply(self, state: ForestState, X: Any) -> Any:
-        from scipy.sparse import csr_array
-
-        rows = self.rows(state, X)
-        return csr_array((rows.data, rows.indices, rows.indptr), shape=(len(rows), self.n_outputs(X.shape[1])))
-
-    def rows(self, state: ForestState, X: Any) -> Rows:
-        return rows_of_cells(self.cells(state, X), state.nodes.values.dtype)
+    def rows(self, state: ForestState, X: Any) -> CSRRows:
+        return CSRRows.of_cells(self.cells(state, X), state.nodes.values.dtype)
 
     def cells(self, state: ForestState, X: Any) -> Array:
         cells = state.nodes.walk(X, self._levels).reshape(X.shape[0], self.n_cells)
@@ -348,7 +295,7 @@ class Forest(FeatureMap):
         return cells
 
     def linear_sum(self, state: ForestState, w: Array, slopes: Array) -> LeafSum | None:
-        """For cells that are leaves alone."""
+        """Return the sum as one loop, if all cells are leaves."""
         return None if self.levels else LeafSum(state.nodes, np.ascontiguousarray(w.transpose(1, 2, 0)), slopes)
 
     @property
@@ -356,6 +303,6 @@ class Forest(FeatureMap):
         return np.array(self.levels, np.int64)
 
 
-def wanted_of(sample: Sample, targets: Array) -> Array:
-    """``targets_of`` the rows of a sample; there are ``targets`` where labels are classes."""
+def sample_targets(sample: Sample, targets: Array) -> Array:
+    """Return the ``targets_of`` a sample; its labels are classes unless ``targets`` is empty."""
     return targets_of(sample.y.astype(np.int64) if len(targets) else sample.y)

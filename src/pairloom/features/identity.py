@@ -1,15 +1,16 @@
 """phi(x) = x: linear models."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from pairloom.base.compiled import compiled
-from pairloom.base.tree import Rounded, node
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.features.base import FeatureMap
-from pairloom.features.linear_sum import Member, Share, combined
-from pairloom.features.scaling import Scaler, fit_scaler
+from pairloom.features.base import FeatureMap, chosen_map
+from pairloom.features.capabilities import Cost, FrozenShare, FrozenSum, RacingMap, summed_weights
+from pairloom.features.scaling import Scaler, Scaling, fit_scaler
 
 
 @node
@@ -20,13 +21,13 @@ class IdentityState:
 
 
 @node
-class FrozenLinear(Member):
-    """A weight ``w`` (d, classes) for each scaled column."""
+class FrozenLinear(FrozenSum):
+    """Weights ``w`` (d, classes) of the scaled columns."""
 
-    shift: Rounded
-    reach: Rounded
-    scale: Rounded
-    w: Array
+    shift: Annotated[Array, "R d finite"]
+    reach: Annotated[Array, "R d finite | R 0"]
+    scale: Annotated[Array, "R d positive"]
+    w: Annotated[Array, "f8 d v"]
 
     def add(self, X: Array, out: Array) -> None:
         sum_columns(X, self.shift, self.reach, self.scale, self.w, out)
@@ -34,7 +35,7 @@ class FrozenLinear(Member):
 
 @dataclass(frozen=True)
 class ColumnSum:
-    """Linear models of the scaled columns; ``w`` (d, classes)."""
+    """A linear model of the scaled columns with weights ``w`` (d, classes)."""
 
     scaler: Scaler
     w: Array
@@ -42,17 +43,17 @@ class ColumnSum:
     def add(self, X: Array, out: Array) -> None:
         sum_columns(X, self.scaler.shift, self.scaler.reach, self.scaler.scale, self.w, out)
 
-    def frozen(self, share: Share) -> FrozenLinear:
+    def frozen(self, share: FrozenShare) -> FrozenLinear:
         shift, reach, scale = self.scaler.shift, self.scaler.reach, self.scaler.scale
         return FrozenLinear(*share, shift.copy(), reach.copy(), scale.copy(), self.w.copy())
 
 
 @dataclass(frozen=True)
-class Identity(FeatureMap):
+class Identity(RacingMap):
     """The (scaled) input itself.
 
-    CSR rows stay CSR: they are divided by the scale and not centred, which would make them dense. No pair sees the
-    difference, and a learner puts it back into the scores.
+    CSR rows stay CSR: they are divided by the scale but not centred, which would make them dense. This does not change
+    differences between rows, and a learner corrects the scores by the constant.
 
     Cost: d flops per row (CSR: one per stored entry).
 
@@ -66,11 +67,8 @@ class Identity(FeatureMap):
     def n_outputs(self, n_features: int) -> int:
         return n_features
 
-    def flops(self, n_features: int) -> float:
-        return float(n_features)
-
-    def numbers(self, n_features: int) -> int:
-        return 2 * n_features
+    def cost(self, n_features: int) -> Cost:
+        return Cost(float(n_features), 2 * n_features)
 
     def fix(self, n_features: int, rows: Array | None, rng: np.random.Generator) -> IdentityState:
         return IdentityState(fit_scaler(self.scale, n_features, rows))
@@ -80,7 +78,12 @@ class Identity(FeatureMap):
         return scaled
 
     def linear_sum(self, state: IdentityState, w: Array, slopes: Array) -> ColumnSum:
-        return ColumnSum(state.scaler, combined(w, slopes))
+        return ColumnSum(state.scaler, summed_weights(w, slopes))
+
+
+def linear_map(features: FeatureMap | None, scale: Scaling) -> FeatureMap:
+    """Return ``features``, or the scaled input itself if it is None."""
+    return chosen_map(features, Identity(scale=scale))
 
 
 @compiled

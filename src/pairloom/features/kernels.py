@@ -1,7 +1,7 @@
-"""Shift-invariant kernels: their width rules, their matrices, and the laws of their random frequencies."""
+"""Shift-invariant kernels: their width rules, matrices, and distributions of random frequencies."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -9,40 +9,48 @@ import numpy as np
 
 from pairloom.base.checks import check_number
 from pairloom.base.typing import Array
-from pairloom.features.distances import coordinate_sums, squared_distances
-from pairloom.features.scaling import Scaler, Scaling, fit_scaler, smallest_spread
-from pairloom.features.sparse import scale_columns
+from pairloom.features.distances import (
+    coordinate_sums,
+    median_distance,
+    median_rows,
+    median_squared_distance,
+    squared_distances,
+)
+from pairloom.features.scaling import Scaler, Scaling, fit_scaler, scale_columns, smallest_spread
 
 Gamma = float | Sequence[float] | Literal["paper", "median"]
+KernelName = Literal["gaussian", "laplace", "cauchy", "matern32", "matern52", "linear"]
 
-MEDIAN_ROWS = 512
-
-DRAWN = 64
-"""Frequencies drawn at a time."""
+DRAW_BLOCK = 64
+"""Number of frequencies drawn at a time."""
 
 
 @dataclass(frozen=True)
 class Kernel(ABC):
     """A kernel k(x - x') with width parameter gamma: a number, one number per column, or a rule; times ``factor``.
 
-    ``"paper"`` is 1 / (2 d), for every kernel. ``"median"`` is one over the kernel's own median distance between
-    two rows of the start of the stream, so that k is about 1/e there: the squared distance where gamma multiplies
-    it (Gaussian, Matern), the L1 distance (Laplace), the distance (Cauchy).
+    ``"paper"`` is 1 / (2 d), for every kernel. ``"median"`` is the inverse of the median distance between two of the
+    first rows of the stream, so that k is about 1/e at that distance: the squared distance where gamma multiplies it
+    (Gaussian, Matern), the L1 distance (Laplace), the distance (Cauchy).
     """
 
     name: ClassVar[str]
     code: ClassVar[int]
-    """In the compiled ``exact.kernel_row``."""
-    isotropic: ClassVar[bool]
-    """Whether k depends on the Euclidean length of (gamma-scaled) x - x' alone."""
+    """Code of the kernel in the compiled ``kernel_row``."""
+    is_gaussian: ClassVar[bool] = False
 
     gamma: Gamma = "paper"
     factor: float = 1.0
 
     @property
     def is_compiled(self) -> bool:
-        """Whether ``exact.kernel_row`` knows this kernel. Not its subclasses, which may say something else."""
+        """Whether the compiled ``kernel_row`` supports this kernel; False for subclasses, which may override values."""
         return type(self) in KERNELS.values()
+
+    @property
+    def isotropic(self) -> "Isotropic | None":
+        """The kernel, if k depends only on the Euclidean length of (gamma-scaled) x - x'."""
+        return None
 
     def __post_init__(self) -> None:
         check_number("factor", self.factor, 0, open_low=True)
@@ -60,51 +68,48 @@ class Kernel(ABC):
         object.__setattr__(self, "gamma", gamma.item() if gamma.ndim == 0 else tuple(gamma.tolist()))
 
     def width(self, n_features: int, rows: Any, smallest: float = 0.0) -> Array:
-        """gamma as a number (0-d), or as an array of length d; ``rows`` may be CSR.
+        """Return gamma as a number (0-d) or an array of length d; ``rows`` are scaled, and may be CSR.
 
-        A typical distance of at most ``smallest`` counts as 0, that of equal rows.
+        A median distance of at most ``smallest`` is treated as 0, as for equal rows.
         """
-        return np.asarray(self.factor * self._plain_width(n_features, rows, smallest))
+        gamma = np.asarray(0.5 / n_features)
+        if self.gamma == "median" and rows is not None:
+            distance = self.typical_distance(rows)
+            gamma = np.asarray(1.0 / distance) if distance > smallest else gamma
+        elif not isinstance(self.gamma, str):
+            gamma = np.asarray(self.gamma, dtype=float)
+            if gamma.ndim and gamma.size != n_features:
+                raise ValueError(f"gamma has {gamma.size} widths, but the rows have {n_features} columns")
+        return np.asarray(self.factor * gamma)
 
     def width_of(self, n_features: int, rows: Any, scaler: Scaler) -> Array:
-        """``width`` for rows as they come, which ``scaler`` scales."""
+        """Return the ``width`` for rows that are not scaled yet."""
         if rows is None:
             return self.width(n_features, None)
         return self.width(n_features, scaler.apply(median_rows(rows)), smallest_spread(rows))
 
     @abstractmethod
     def factors(self, gamma: Array) -> Array:
-        """What scaled columns are multiplied by, so that the kernel has width 1."""
+        """Return the factors of the scaled columns that give the kernel width 1."""
 
     def fit(self, rule: Scaling, n_features: int, rows: Any) -> tuple[Scaler, Array]:
-        """The scaling and the width for these rows."""
+        """Return the scaler and the width for these rows."""
         scaler = fit_scaler(rule, n_features, rows)
         gamma = self.width_of(n_features, rows, scaler)
         known = rows is not None and (rule is not None or self.gamma == "median")
         return scaler.within(self.factors(gamma)) if known else scaler, gamma
 
-    def _plain_width(self, n_features: int, rows: Any, smallest: float) -> Array:
-        if self.gamma == "paper" or (self.gamma == "median" and rows is None):
-            return np.asarray(0.5 / n_features)
-        if self.gamma == "median":
-            distance = self.typical_distance(rows)
-            return np.asarray(1.0 / distance if distance > smallest else 0.5 / n_features)
-        gamma = np.asarray(self.gamma, dtype=float)
-        if gamma.ndim and gamma.size != n_features:
-            raise ValueError(f"gamma has {gamma.size} widths, but the rows have {n_features} columns")
-        return gamma
-
     @abstractmethod
     def typical_distance(self, rows: Any) -> float:
-        """Median distance between two rows, in units of 1 / gamma; 0 if all are equal."""
+        """Return the median distance between two rows, in units of 1 / gamma; 0 if all are equal."""
 
     @abstractmethod
     def frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
-        """``count`` random frequencies as columns of a (d, count) array; the first do not depend on ``count``."""
+        """Draw random frequencies, an array (d, count); the first columns do not depend on ``count``."""
 
     @abstractmethod
     def __call__(self, gamma: Array, X: Any, Y: Any) -> Array:
-        """The kernel matrix between the rows of X and of Y, dense or CSR, in float64."""
+        """Return the kernel matrix between the rows of X and Y, dense or CSR, in float64."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +122,12 @@ class Isotropic(Kernel):
     Cost of the matrix: n m d flops (CSR: one sparse product).
     """
 
-    isotropic: ClassVar[bool] = True
     two_nu: ClassVar[int] = 0
     """Degrees of freedom of c; 0: no c."""
+
+    @property
+    def isotropic(self) -> "Isotropic":
+        return self
 
     def typical_distance(self, rows: Any) -> float:
         return median_squared_distance(rows)
@@ -128,17 +136,17 @@ class Isotropic(Kernel):
         return np.sqrt(gamma)
 
     def frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
-        # Few at a time: with very many columns the frequencies are all the memory there is.
+        # A few at a time: with very many columns, no other array may be as large as the frequencies.
         q = np.empty((n_features, count))
-        for start in range(0, count, DRAWN):
-            normals = rng.standard_normal((min(DRAWN, count - start), n_features + self.two_nu))
-            q[:, start : start + DRAWN] = self.from_normals(gamma, normals)
+        for start in range(0, count, DRAW_BLOCK):
+            normals = rng.standard_normal((min(DRAW_BLOCK, count - start), n_features + self.two_nu))
+            q[:, start : start + DRAW_BLOCK] = self.from_normals(gamma, normals)
         return q
 
     def from_normals(self, gamma: Array, normals: Array) -> Array:
-        """The frequencies made of standard normal rows: d numbers for g, then 2 nu whose squares sum to c.
+        """Return frequencies from standard normal rows: d numbers for g, then 2 nu whose squares sum to c.
 
-        The rows are overwritten.
+        Overwrites the rows.
         """
         d = normals.shape[1] - self.two_nu
         q = normals[:, :d]
@@ -155,7 +163,7 @@ class Isotropic(Kernel):
     @staticmethod
     @abstractmethod
     def profile(r2: Array) -> Array:
-        """k as a function of r^2."""
+        """Return k as a function of r^2."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +176,7 @@ class Gaussian(Isotropic):
 
     name: ClassVar[str] = "gaussian"
     code: ClassVar[int] = 0
+    is_gaussian: ClassVar[bool] = True
 
     @staticmethod
     def profile(r2: Array) -> Array:
@@ -178,8 +187,8 @@ class Gaussian(Isotropic):
 class Matern32(Isotropic):
     """k = (1 + s) exp(-s), s = sqrt(6) r, with r^2 = sum_i gamma_i (x_i - x'_i)^2: Matern of smoothness 3/2.
 
-    The length scale is 1 / sqrt(2 gamma), the Gaussian's. Frequencies are Student t with 3 degrees of freedom:
-    the rougher the kernel, the heavier their tail.
+    The length scale is 1 / sqrt(2 gamma), as for the Gaussian. Frequencies are Student t with 3 degrees of freedom:
+    the rougher the kernel, the heavier their tails.
 
     Reference: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 4.2.1.
 
@@ -201,7 +210,7 @@ class Matern32(Isotropic):
 class Matern52(Isotropic):
     """k = (1 + s + s^2 / 3) exp(-s), s = sqrt(10) r, with r^2 = sum_i gamma_i (x_i - x'_i)^2: smoothness 5/2.
 
-    The length scale is 1 / sqrt(2 gamma), the Gaussian's. Frequencies are Student t with 5 degrees of freedom.
+    The length scale is 1 / sqrt(2 gamma), as for the Gaussian. Frequencies are Student t with 5 degrees of freedom.
 
     Reference: Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, section 4.2.1.
 
@@ -221,12 +230,10 @@ class Matern52(Isotropic):
 
 @dataclass(frozen=True)
 class Product(Kernel):
-    """A product over the columns, exp(-sum_i f(u_i)), with u_i = gamma_i (x_i - x'_i): gamma is one over a length.
+    """A product over the columns, exp(-sum_i f(u_i)), with u_i = gamma_i (x_i - x'_i): gamma is an inverse length.
 
     Cost of the matrix: n m d evaluations of f (CSR: n times the stored entries of Y).
     """
-
-    isotropic: ClassVar[bool] = False
 
     def factors(self, gamma: Array) -> Array:
         return gamma
@@ -241,12 +248,12 @@ class Product(Kernel):
     @staticmethod
     @abstractmethod
     def term(u: Array) -> Array:
-        """f: even, 0 at 0."""
+        """Return f(u): even, and 0 at 0."""
 
     @staticmethod
     @abstractmethod
     def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
-        """Coordinates of frequencies for gamma = 1."""
+        """Draw coordinates of frequencies for gamma = 1."""
 
 
 @dataclass(frozen=True)
@@ -278,8 +285,8 @@ class Laplace(Product):
 class Cauchy(Product):
     """k = prod_i 1 / (1 + gamma_i^2 (x_i - x'_i)^2); the coordinates of q are Laplace with scale gamma.
 
-    With many columns, exp(-gamma^2 ||x - x'||^2) nearly: ``"paper"`` = 1 / (2 d) is then far wider than it is for
-    the Gaussian, where gamma is not squared; ``"median"`` is as wide as the Gaussian's.
+    With many columns it is close to exp(-gamma^2 ||x - x'||^2): ``"paper"`` = 1 / (2 d) is then far wider than for the
+    Gaussian, where gamma is not squared; ``"median"`` is as wide as the Gaussian's.
 
     Reference: Rahimi and Recht, Random Features for Large-Scale Kernel Machines, NIPS 2007, figure 1.
 
@@ -306,25 +313,7 @@ KERNELS: dict[str, type[Kernel]] = {kernel.name: kernel for kernel in (Gaussian,
 """Kernels by name."""
 
 
-def median_distance(rows: Any, distances: Callable[[Any, Any], Array]) -> float:
-    """Median distance between two of at most 512 evenly spaced rows, dense or CSR; 0 if all are equal.
-
-    Where most pairs are duplicates the median is 0 and says nothing: then the mean.
-    """
-    rows = median_rows(rows)
-    pairs = distances(rows, rows)[np.triu_indices(rows.shape[0], 1)]
-    if pairs.size == 0:
-        return 0.0
-    median, largest = float(np.median(pairs)), float(pairs.max())
-    return median if median > 1e-12 * largest else float(pairs.mean())
-
-
-def median_rows(rows: Any) -> Any:
-    """The rows of which a median is taken: so few need not be scaled all."""
-    n = rows.shape[0]
-    return rows[np.unique(np.linspace(0, n - 1, min(n, MEDIAN_ROWS)).astype(int))]
-
-
-def median_squared_distance(rows: Any) -> float:
-    """``median_distance`` of squared distances."""
-    return median_distance(rows, squared_distances)
+def check_kernel(kernel: Any) -> None:
+    """Raise ValueError unless ``kernel`` is a kernel."""
+    if not isinstance(kernel, Kernel):
+        raise ValueError(f"kernel must be a Kernel, such as Gaussian('median'); got {kernel!r}")

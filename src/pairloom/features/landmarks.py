@@ -1,16 +1,19 @@
-"""The kernel's own values at landmarks, made independent one after the other."""
+"""Kernel values at landmarks, orthogonalised by a Cholesky factorisation."""
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from pairloom.base.compiled import compiled, exp_minus
-from pairloom.base.tree import Rounded, node
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.features.kernels import Gaussian
-from pairloom.features.linear_sum import Member, Share, combined
-from pairloom.features.nystroem import FLOOR, Nystroem, NystroemState
+from pairloom.features.capabilities import FrozenShare, FrozenSum, summed_weights
+from pairloom.features.nystroem import Nystroem, NystroemState
+
+RIDGE = 1e-6
+"""Added to the diagonal of the kernel matrix, so that its Cholesky factorisation exists."""
 
 
 @compiled
@@ -43,16 +46,16 @@ def sum_gaussians(
 
 
 @node
-class FrozenKernel(Member):
-    """A weight ``beta`` (m, classes) for each landmark; the other arrays are those of a NystroemState."""
+class FrozenKernel(FrozenSum):
+    """Weights ``beta`` (m, classes) of the landmarks; the other arrays are those of a NystroemState."""
 
-    shift: Rounded
-    reach: Rounded
-    widths: Rounded
-    center: Rounded
-    landmarks: Rounded
-    squares: Rounded
-    beta: Array
+    shift: Annotated[Array, "R d finite"]
+    reach: Annotated[Array, "R d finite | R 0"]
+    widths: Annotated[Array, "R d finite"]
+    center: Annotated[Array, "R d finite"]
+    landmarks: Annotated[Array, "R d _M finite"]
+    squares: Annotated[Array, "R _M finite"]
+    beta: Annotated[Array, "f8 _M v"]
 
     def add(self, X: Array, out: Array) -> None:
         sum_gaussians(
@@ -62,7 +65,7 @@ class FrozenKernel(Member):
 
 @dataclass(frozen=True)
 class GaussianSum:
-    """Models of Gaussian kernels at landmarks: ``beta`` (m, classes), the weight of each."""
+    """A sum of Gaussian kernels at landmarks with weights ``beta`` (m, classes)."""
 
     phi: NystroemState
     beta: Array
@@ -70,7 +73,7 @@ class GaussianSum:
     def add(self, X: Array, out: Array) -> None:
         sum_gaussians(X, *self._arrays(), self.beta, out)
 
-    def frozen(self, share: Share) -> FrozenKernel:
+    def frozen(self, share: FrozenShare) -> FrozenKernel:
         shift, reach, widths, center, landmarks, squares = (array.copy() for array in self._arrays())
         return FrozenKernel(*share, shift, reach, widths, center, landmarks, squares, self.beta.copy())
 
@@ -83,21 +86,21 @@ class GaussianSum:
 class Landmarks(Nystroem):
     """phi(x) = C^-1 k(L, x), with L the first rows of the stream and k(L, L) + 1e-6 I = C C'.
 
-    The features of :class:`Nystroem`, turned, and made in a tenth of the time: no eigenvalues. Coordinate j is what
-    landmark j knows that the landmarks before it do not. <phi(x), phi(x')> is the best approximation of k(x, x') in
-    the span of the landmarks, but for 1e-6. ||phi(x)|| <= 1.
+    These are the features of :class:`Nystroem`, up to a rotation, fixed in a tenth of the time, without eigenvalues.
+    Coordinate j is the part of landmark j that is orthogonal to the previous landmarks. <phi(x), phi(x')> is the best
+    approximation of k(x, x') in the span of the landmarks, up to 1e-6. ||phi(x)|| <= 1.
 
     Parameters
     ----------
-    n_landmarks : m = D, the most rows taken as landmarks.
+    n_landmarks : m = D, the maximum number of landmarks.
     kernel : the kernel, with its width rule.
     scale : scaling of the input columns.
 
-    Cost: as Nystroem; once, m^3 flops.
+    Cost: as for Nystroem; once, m^3 flops.
 
     Reference: Fine and Scheinberg, Efficient SVM Training Using Low-Rank Kernel Representations, JMLR 2001.
 
-    >>> from pairloom import Gaussian
+    >>> from pairloom.features import Gaussian
     >>> X = np.array([[0.0], [1.0], [3.0]])
     >>> phi = Landmarks(3, Gaussian(0.5))
     >>> Z = phi.apply(phi.fix(1, X, np.random.default_rng(0)), X)
@@ -111,7 +114,7 @@ class Landmarks(Nystroem):
             raise ValueError(f"Landmarks keeps all directions: for rank={self.rank}, use Nystroem")
 
     def _mixing(self, K: Array, size: int) -> Array:
-        C = np.linalg.cholesky(K + FLOOR * np.eye(len(K)))
+        C = np.linalg.cholesky(K + RIDGE * np.eye(len(K)))
         mixing = np.zeros((len(K), size))
         mixing[:, : len(K)] = solve_triangular(C, np.eye(len(K)), lower=True).T
         return mixing
@@ -120,7 +123,7 @@ class Landmarks(Nystroem):
         return replace(self, n_landmarks=self.n_landmarks // 2) if self.n_landmarks >= 64 else None
 
     def linear_sum(self, state: NystroemState, w: Array, slopes: Array) -> GaussianSum | None:
-        """For the Gaussian kernel."""
-        if not isinstance(self.kernel, Gaussian):
+        """Return the sum as one loop, for the Gaussian kernel."""
+        if not self.kernel.is_gaussian:
             return None
-        return GaussianSum(state, state.mixing.astype(float) @ combined(w, slopes))
+        return GaussianSum(state, state.mixing.astype(float) @ summed_weights(w, slopes))

@@ -1,29 +1,36 @@
-"""Sums of the weights of leaves: compiled loops for forests that learn and for those that only predict."""
+"""Scores of forests: compiled sums over the weights of leaves, for learning and for prediction only."""
 
 from dataclasses import dataclass, field
 from math import sqrt
+from typing import Annotated
 
 import numpy as np
 
 from pairloom.base.compiled import compiled
-from pairloom.base.tree import OPTIONAL, Rounded, node
+from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
-from pairloom.features.linear_sum import Member, Share
-from pairloom.features.trees import MANY_ROWS, TOGETHER, Nodes, go_down, walk_leaves
+from pairloom.features.capabilities import FrozenShare, FrozenSum
+from pairloom.features.trees import INTERLEAVED, Nodes, check_order, go_down, walk_leaves
+
+TREE_BY_TREE_ROWS = 64
+"""Minimum number of rows for which a loop over trees is faster."""
 
 
 @node
-class FrozenForest(Member):
-    """Nodes of trees as in :class:`~pairloom.features.trees.Nodes`; ``w`` (trees, nodes, classes): of each leaf.
+class FrozenForest(FrozenSum):
+    """Trees as in :class:`~pairloom.features.trees.Nodes`, with weights ``w`` (trees, nodes, classes) at the leaves.
 
-    ``missing_yes``: None in files from before values could be missing.
+    ``missing_yes`` is None in files written before missing values were supported.
     """
 
-    columns: Array
-    values: Rounded
-    yes: Array
-    w: Array
-    missing_yes: Array | None = field(default=None, metadata=OPTIONAL)
+    columns: Annotated[Array, "i4 _T _N 0:d"]
+    values: Annotated[Array, "R _T _N"]
+    yes: Annotated[Array, "i4 _T _N 0:_N"]
+    w: Annotated[Array, "f8 _T _N v"]
+    missing_yes: Annotated[Array, "b1 _T _N"] | None = field(default=None, metadata=OPTIONAL)
+
+    def check(self) -> None:
+        check_order(self.values, self.yes, self.missing_yes)
 
     def add(self, X: Array, out: Array) -> None:
         if self.missing_yes is not None and has_gaps(X):
@@ -48,8 +55,8 @@ class LeafSum:
         else:
             sum_leaves(X, nodes.columns, nodes.values, nodes.yes, nodes.cells, self.w, slopes, out)
 
-    def frozen(self, share: Share) -> FrozenForest:
-        """The weights of each leaf become one, and the room that no tree uses is left out."""
+    def frozen(self, share: FrozenShare) -> FrozenForest:
+        """Return the trees with one weight per leaf and class, and without unused nodes."""
         nodes, slopes = self.nodes, self.slopes / sqrt(len(self.nodes.yes))
         n_trees, n_nodes = nodes.yes.shape
         inner = nodes.yes != np.arange(n_nodes)
@@ -70,23 +77,23 @@ class LeafSum:
 def sum_leaves(
     X: Array, columns: Array, values: Array, yes: Array, cells: Array, w: Array, slopes: Array, out: Array
 ) -> None:  # fmt: skip
-    """Add to ``out`` (rows, targets), for each tree, slopes' w of the row's leaf; ``w`` (targets, D, models).
+    """Add slopes' w of the row's leaf in each tree to ``out`` (rows, targets); ``w`` (targets, D, models).
 
-    Many rows go tree by tree, so that a tree stays in the cache; few row by row, through several trees side by side.
-    A row's sum has the order of the trees either way.
+    With many rows, the outer loop is over trees, so that a tree stays in the cache. With few rows, it is over rows, and
+    several trees are traversed at once. In both cases the terms of a row are added in the order of the trees.
     """
     size = w.shape[1] // columns.shape[0]
-    if X.shape[0] >= MANY_ROWS:
+    if X.shape[0] >= TREE_BY_TREE_ROWS:
         leaves = np.empty((X.shape[0], 1, 1), np.int32)
         for t in range(columns.shape[0]):
             walk_leaves(X, columns[t : t + 1], values[t : t + 1], yes[t : t + 1], cells[t : t + 1], leaves)
             for i in range(X.shape[0]):
                 add_leaf(w, t * size + leaves[i, 0, 0], slopes, out[i])
         return
-    at = np.empty(TOGETHER, np.int32)
+    at = np.empty(INTERLEAVED, np.int32)
     for i in range(X.shape[0]):
-        for start in range(0, columns.shape[0], TOGETHER):
-            count = min(TOGETHER, columns.shape[0] - start)
+        for start in range(0, columns.shape[0], INTERLEAVED):
+            count = min(INTERLEAVED, columns.shape[0] - start)
             go_down(X[i], columns, values, yes, start, count, at)
             for q in range(count):
                 add_leaf(w, (start + q) * size + cells[start + q, 0, at[q]], slopes, out[i])
@@ -97,7 +104,7 @@ def sum_leaves_with_gaps(
     X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array, w: Array, slopes: Array,
     out: Array,
 ) -> None:  # fmt: skip
-    """``sum_leaves`` of rows whose values may be missing, with the same bits where they are not."""
+    """Do the same as ``sum_leaves`` for rows with missing values; other rows have bitwise identical results."""
     size = w.shape[1] // columns.shape[0]
     for t in range(columns.shape[0]):
         for i in range(X.shape[0]):
@@ -107,7 +114,7 @@ def sum_leaves_with_gaps(
 
 @compiled
 def has_gaps(X: Array) -> bool:
-    """Whether any value is missing."""
+    """Return whether any value is missing."""
     for i in range(X.shape[0]):
         for c in range(X.shape[1]):
             if np.isnan(X[i, c]):
@@ -117,7 +124,7 @@ def has_gaps(X: Array) -> bool:
 
 @compiled
 def leaf_of(x: Array, columns: Array, values: Array, yes: Array, missing_yes: Array) -> int:
-    """The leaf of a row in one tree."""
+    """Return the leaf of a row in one tree."""
     at = 0
     while yes[at] != at:
         value = x[columns[at]]
@@ -128,7 +135,7 @@ def leaf_of(x: Array, columns: Array, values: Array, yes: Array, missing_yes: Ar
 
 @compiled
 def add_leaf(w: Array, cell: int, slopes: Array, out: Array) -> None:
-    """Add to ``out`` (targets) slopes' w of a cell."""
+    """Add slopes' w of a cell to ``out`` (targets)."""
     for k in range(w.shape[0]):
         total = 0.0
         for r in range(w.shape[2]):
@@ -138,12 +145,12 @@ def add_leaf(w: Array, cell: int, slopes: Array, out: Array) -> None:
 
 @compiled
 def sum_nodes(X: Array, columns: Array, values: Array, yes: Array, w: Array, out: Array) -> None:
-    """``sum_leaves`` with the weights at the nodes."""
-    at = np.empty(TOGETHER, np.int32)
+    """Add the weight of the row's leaf in each tree to ``out`` (rows, targets); ``w`` (trees, nodes, targets)."""
+    at = np.empty(INTERLEAVED, np.int32)
     for i in range(X.shape[0]):
         x = X[i]
-        for start in range(0, columns.shape[0], TOGETHER):
-            count = min(TOGETHER, columns.shape[0] - start)
+        for start in range(0, columns.shape[0], INTERLEAVED):
+            count = min(INTERLEAVED, columns.shape[0] - start)
             go_down(x, columns, values, yes, start, count, at)
             for q in range(count):
                 for k in range(w.shape[2]):
@@ -154,7 +161,7 @@ def sum_nodes(X: Array, columns: Array, values: Array, yes: Array, w: Array, out
 def sum_nodes_with_gaps(
     X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, w: Array, out: Array
 ) -> None:  # fmt: skip
-    """``sum_nodes`` of rows whose values may be missing."""
+    """Do the same as ``sum_nodes`` for rows with missing values."""
     for i in range(X.shape[0]):
         for t in range(columns.shape[0]):
             at = leaf_of(X[i], columns[t], values[t], yes[t], missing_yes[t])

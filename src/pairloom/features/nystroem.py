@@ -1,65 +1,64 @@
-"""Nystroem features: the kernel's own values at landmarks."""
+"""Nystroem features: linear combinations of kernel values at landmarks."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from pairloom.base.checks import check_count
 from pairloom.base.csr import is_sparse
-from pairloom.base.tree import Rounded, node
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.features.base import FeatureMap
+from pairloom.features.capabilities import Cost, RacingMap
 from pairloom.features.fourier import project
-from pairloom.features.kernels import Gaussian, Isotropic, Kernel
-from pairloom.features.scaling import Scaler
-from pairloom.features.sparse import scale_columns
+from pairloom.features.kernels import Gaussian, Kernel, check_kernel
+from pairloom.features.scaling import Scaler, scale_columns
 
-ONE = np.asarray(1.0)
+UNIT_WIDTH = np.asarray(1.0)
 
-FLOOR = 1e-6
-"""Least eigenvalue in use, relative to the largest: below it 1 / sqrt(lambda) would blow up float32's rounding."""
+MIN_EIGENVALUE = 1e-6
+"""Smallest eigenvalue used, relative to the largest: below it 1 / sqrt(lambda) would amplify rounding errors."""
 
-BLOCK = 1 << 18
-"""Kernel values held at a time (1 MB in float32)."""
+BLOCK_SIZE = 1 << 18
+"""Number of kernel values in memory at a time (1 MB in float32)."""
 
 
 @node
 class NystroemState:
     """Arrays of a fixed Nystroem map: k(X, landmarks) @ mixing.
 
-    ``widths``: what a column is multiplied by, so that the kernel has width 1. ``center``: of the multiplied
-    landmarks; 0 unless the kernel is isotropic. ``landmarks`` (d, m): multiplied and centred, a column for each.
-    ``squares`` (2, m): their squared lengths, centred and not. ``mixing`` (m, D): V lambda^-1/2 (of
-    :class:`~pairloom.Landmarks`: C'^-1), then zeros.
+    ``widths``: the factors of the columns that give the kernel width 1. ``center``: the mean of the landmarks times
+    these factors; 0 unless the kernel is isotropic. ``landmarks`` (d, m): times the factors, centred, one per column.
+    ``squares`` (2, m): their squared norms, with and without centring. ``mixing`` (m, D): V lambda^-1/2 (for
+    :class:`~pairloom.features.Landmarks`: C'^-1), then zeros.
     """
 
     scaler: Scaler
-    gamma: Rounded
-    widths: Rounded
-    center: Rounded
-    landmarks: Rounded
-    squares: Rounded
-    mixing: Rounded
+    gamma: Annotated[Array, "R d finite | f8 0:LATE"]
+    widths: Annotated[Array, "R d finite"]
+    center: Annotated[Array, "R d finite"]
+    landmarks: Annotated[Array, "R d _M finite"]
+    squares: Annotated[Array, "R 2 _M finite"]
+    mixing: Annotated[Array, "R _M D finite"]
 
 
 @dataclass(frozen=True)
-class Nystroem(FeatureMap):
+class Nystroem(RacingMap):
     """phi(x) = k(x, L) V lambda^-1/2, with L the first rows of the stream and k(L, L) = V diag(lambda) V'.
 
-    <phi(x), phi(x')> is the best approximation of k(x, x') in the span of the landmarks, exact between landmarks if
-    none is cut; with ``rank``, only the largest eigenvalues are used. Eigenvalues below 1e-6 of the largest are cut
-    always. ||phi(x)|| <= 1. Columns that are not in use are 0: D does not depend on the rows seen.
+    <phi(x), phi(x')> is the best approximation of k(x, x') in the span of the landmarks, exact between landmarks if all
+    eigenvalues are used; ``rank`` selects the largest. Eigenvalues below 1e-6 of the largest are never used.
+    ||phi(x)|| <= 1. Unused columns are 0, so that D does not depend on the data.
 
     Parameters
     ----------
-    n_landmarks : m, the most rows taken as landmarks.
+    n_landmarks : m, the maximum number of landmarks.
     kernel : the kernel, with its width rule.
     rank : D; None is m.
     scale : scaling of the input columns.
 
     Cost: m d + m D flops and m exponentials per row (CSR: m per stored entry; Laplace and Cauchy: m d terms of the
-    kernel, in float64); m (d + D) numbers; once, 10 m^3 flops or so for the eigenvalues.
+    kernel, in float64); m (d + D) numbers; once, about 10 m^3 flops for the eigenvalues.
 
     Reference: Williams and Seeger, Using the Nystroem Method to Speed Up Kernel Machines, NIPS 2000.
 
@@ -77,8 +76,7 @@ class Nystroem(FeatureMap):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("n_landmarks", self.n_landmarks)
-        if not isinstance(self.kernel, Kernel):
-            raise ValueError(f"kernel must be a Kernel, such as Gaussian('median'); got {self.kernel!r}")
+        check_kernel(self.kernel)
         if self.rank is not None:
             check_count("rank, if not None,", self.rank)
             if self.rank > self.n_landmarks:
@@ -95,16 +93,9 @@ class Nystroem(FeatureMap):
     def n_outputs(self, n_features: int) -> int:
         return self.n_landmarks if self.rank is None else self.rank
 
-    def flops(self, n_features: int) -> float:
-        return 2.0 * self.n_landmarks * (n_features + self.n_outputs(n_features) + 10.0)
-
-    def numbers(self, n_features: int) -> int:
-        return self.n_landmarks * (n_features + self.n_outputs(n_features))
-
-    def fixing(self, n_features: int) -> int:
-        """Landmarks twice, and for the eigenvalues a few kernel matrices."""
-        m = self.n_landmarks
-        return 8 * (2 * m * n_features + 5 * m * m)
+    def cost(self, n_features: int) -> Cost:
+        m, D = self.n_landmarks, self.n_outputs(n_features)
+        return Cost(2.0 * m * (n_features + D + 10.0), m * (n_features + D))
 
     def check(self, n_features: int) -> None:
         self.kernel.width(n_features, None)
@@ -113,23 +104,23 @@ class Nystroem(FeatureMap):
         scaler, gamma = self.kernel.fit(self.scale, n_features, rows)
         widths = self.kernel.factors(gamma) / scaler.scale
         points = scale_columns(self._first(n_features, rows), widths)
-        mixing = self._mixing(self.kernel(ONE, points, points), self.n_outputs(n_features))
-        # CSR rows become columns before they become dense, so that there is one dense copy.
+        mixing = self._mixing(self.kernel(UNIT_WIDTH, points, points), self.n_outputs(n_features))
+        # CSR rows are transposed before they become dense, so that there is only one dense copy.
         landmarks = points.T.toarray(order="C") if is_sparse(points) else np.ascontiguousarray(points.T)
-        center = landmarks.mean(axis=1) if isinstance(self.kernel, Isotropic) else np.zeros(n_features)
+        center = landmarks.mean(axis=1) if self.kernel.isotropic is not None else np.zeros(n_features)
         squares = np.empty((2, landmarks.shape[1]))
         squares[1] = np.einsum("dm,dm->m", landmarks, landmarks)
-        # In place: with very many columns the landmarks are all the memory there is.
+        # In place: with very many columns, no other array may be as large as the landmarks.
         landmarks -= center[:, None]
         squares[0] = np.einsum("dm,dm->m", landmarks, landmarks)
         return NystroemState(scaler, gamma, widths, center, landmarks, squares, mixing)
 
     def _mixing(self, K: Array, size: int) -> Array:
-        """What makes features of kernel values: (m, D)."""
+        """Return the matrix (m, D) that maps kernel values to features."""
         return inverse_root(K, size)
 
     def _first(self, n_features: int, rows: Any) -> Any:
-        """The rows that are landmarks, float64, dense or CSR; before the first row, the origin."""
+        """Return the landmarks, float64, dense or CSR; before the first row, the origin."""
         if rows is None:
             return np.zeros((1, n_features))
         return (rows.tocsr() if is_sparse(rows) else rows)[: self.n_landmarks].astype(float)
@@ -138,35 +129,35 @@ class Nystroem(FeatureMap):
         m, D = state.mixing.shape
         X = X.tocsr() if is_sparse(X) else X
         Z = np.empty((X.shape[0], D), dtype=state.mixing.dtype)
-        rows = max(8, BLOCK // m)
+        rows = max(8, BLOCK_SIZE // m)
         for start in range(0, len(Z), rows):
             part = slice(start, start + rows)
             Z[part] = project(self._values(state, X[part]), state.mixing)
         return Z
 
     def _values(self, state: NystroemState, X: Any) -> Array:
-        """k(x, l) of each row and each landmark."""
-        U = scale_columns(state.scaler.near(X), state.widths)
-        if isinstance(self.kernel, Isotropic):
-            return self.kernel.profile(squared_distances(state, U))
-        return self.kernel(ONE, U, np.ascontiguousarray(state.landmarks.T)).astype(state.mixing.dtype)
+        """Return k(x, l) for all rows and landmarks."""
+        U = scale_columns(state.scaler.clip(X), state.widths)
+        if self.kernel.isotropic is not None:
+            return self.kernel.isotropic.profile(squared_distances(state, U))
+        return self.kernel(UNIT_WIDTH, U, np.ascontiguousarray(state.landmarks.T)).astype(state.mixing.dtype)
 
 
 def inverse_root(K: Array, rank: int) -> Array:
-    """V lambda^-1/2 of the ``rank`` largest eigenvalues, largest first; columns of zeros for those not in use."""
+    """Return V lambda^-1/2 for the ``rank`` largest eigenvalues, in decreasing order; unused columns are 0."""
     values, V = np.linalg.eigh(K)
     values, V = values[::-1][:rank], V[:, ::-1][:, :rank]
-    used = int(np.sum(values > FLOOR * values[0]))
+    used = int(np.sum(values > MIN_EIGENVALUE * values[0]))
     root = np.zeros((len(K), rank))
     root[:, :used] = V[:, :used] / np.sqrt(values[:used])
     return root
 
 
 def squared_distances(state: NystroemState, U: Any) -> Array:
-    """||u - l||^2 between rows and landmarks, both multiplied, from ||u||^2 - 2 <u, l> + ||l||^2.
+    """Return ||u - l||^2 between scaled rows and landmarks, as ||u||^2 - 2 <u, l> + ||l||^2.
 
-    The centre is taken out first, against cancellation, and from CSR rows, which it would make dense, not at all:
-    <u, l - c> and ||u||^2 - 2 <u, c> are sums over their entries. A row's bits do not depend on the other rows.
+    The centre is subtracted first to avoid cancellation, except from CSR rows, which would become dense: <u, l - c>
+    and ||u||^2 - 2 <u, c> are sums over their entries. The result of a row is bitwise independent of the other rows.
     """
     if is_sparse(U):
         U.sum_duplicates()

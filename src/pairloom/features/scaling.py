@@ -1,31 +1,30 @@
 """Scaling of the input columns, fixed on the first rows of the stream."""
 
 from dataclasses import field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from pairloom.base.checks import check_choice
 from pairloom.base.csr import is_sparse
-from pairloom.base.tree import Rounded, node
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.features.sparse import as_csr, column_moments, column_range, scale_columns
 
-BLOCK = 1 << 22
-"""Numbers that are made float64 at a time (32 MB)."""
+BLOCK_SIZE = 1 << 22
+"""Number of values converted to float64 at a time (32 MB)."""
 
 ScalingRule = Literal["standard", "wide", "maxabs", "minmax"]
 Scaling = ScalingRule | None
 
-SMALLEST = {"float32": 1e-30, "float64": 1e-150}
-"""Spreads below these count as 0: their inverse or their square may be no number."""
+MIN_SPREAD = {"float32": 1e-30, "float64": 1e-150}
+"""Smaller spreads are treated as 0: their inverse or square may overflow."""
 
-FAR = 1e15
-"""Scaled values beyond this count as this: float32 can still hold their squares, and sums of them."""
+MAX_SCALED = 1e15
+"""Maximum absolute scaled value; larger values are clipped, so that sums of squares do not overflow float32."""
 
 
 def check_scaling(scale: Scaling) -> None:
-    """Raise unless ``scale`` is None or a known rule."""
+    """Raise ValueError unless ``scale`` is None or a known rule."""
     if scale is not None:
         check_choice("scale, if not None,", scale, ScalingRule)
 
@@ -34,26 +33,26 @@ def check_scaling(scale: Scaling) -> None:
 class Scaler:
     """x -> (x - shift) / scale, column by column.
 
-    ``reach`` (d,): how far from the shift a value may be; those further away count as that far. Empty: anywhere.
+    ``reach`` (d,): the maximum distance of a value from the shift; values farther away are clipped. Empty: no limit.
     """
 
-    shift: Rounded
-    scale: Rounded
-    reach: Rounded = field(default_factory=lambda: np.zeros(0))
+    shift: Annotated[Array, "R d finite"]
+    scale: Annotated[Array, "R d positive"]
+    reach: Annotated[Array, "R d finite | R 0"] = field(default_factory=lambda: np.zeros(0))
 
     def apply(self, X: Any) -> Any:
-        """Scaled rows, a new array.
+        """Return the scaled rows, a new array.
 
-        CSR rows are divided by the scale and stay CSR: taking the shift out would make them dense. It is the same
-        for all rows, so no pair, no distance and no order of scores sees it.
+        CSR rows are divided by the scale and stay CSR: subtracting the shift would make them dense. The shift is the
+        same for all rows, so it does not change pairs, distances or the order of scores.
         """
-        X = self.near(X)
+        X = self.clip(X)
         if is_sparse(X):
             return scale_columns(X, 1.0 / self.scale)
         return np.ascontiguousarray((X - self.shift) / self.scale)
 
-    def near(self, X: Any) -> Any:
-        """X, dense or CSR, its far values brought within reach: scaled and squared they would be no numbers."""
+    def clip(self, X: Any) -> Any:
+        """Return X, dense or CSR, with values clipped to the reach, so that squared scaled values do not overflow."""
         if not self.reach.size:
             return X
         if is_sparse(X):
@@ -69,17 +68,16 @@ class Scaler:
         return np.clip(X, self.shift - self.reach, self.shift + self.reach)
 
     def within(self, factor: Any) -> "Scaler":
-        """The same, for a map that multiplies the scaled columns by ``factor``."""
-        return replace(self, reach=FAR * self.scale / np.maximum(1.0, factor))
+        """Return a scaler with the reach for a map that multiplies the scaled columns by ``factor``."""
+        return replace(self, reach=MAX_SCALED * self.scale / np.maximum(1.0, factor))
 
 
 def fit_scaler(rule: Scaling, n_features: int, rows: Any) -> Scaler:
-    """The scaler of ``rule`` on ``rows``, dense or CSR; a column that is constant, or nearly 0, keeps scale 1.
+    """Fit a scaler to ``rows``, dense or CSR; a column that is constant, or nearly 0, keeps scale 1.
 
-    ``standard``: mean 0, deviation 1. ``wide``: the same, but a column's scale is an eighth of its range at least, so
-    that the rare values of a nearly constant column do not end up far from everything. ``maxabs``: into [-1, 1], zero
-    stays zero. ``minmax``: onto [-1, 1].
-    The zeros that CSR rows do not store count as any other value.
+    ``standard``: mean 0, deviation 1. ``wide``: the same, but the scale of a column is at least an eighth of its range,
+    so that rare values of a nearly constant column are not scaled to outliers. ``maxabs``: into [-1, 1], zero stays
+    zero. ``minmax``: onto [-1, 1]. Zeros that CSR rows do not store count like any other value.
     """
     if rule is None or rows is None:
         return Scaler(np.zeros(n_features), np.ones(n_features))
@@ -91,27 +89,57 @@ def fit_scaler(rule: Scaling, n_features: int, rows: Any) -> Scaler:
         shift, scale = mean, np.maximum(deviation, (high - low) / 8)
     elif rule == "minmax":
         shift, scale = low + (high - low) / 2, (high - low) / 2
-    # A constant column has a deviation of rounding errors, not exactly 0.
+    # The computed standard deviation of a constant column is a rounding error, not exactly 0.
     flat = (low == high) if rule != "maxabs" else (scale == 0)
     scaler = Scaler(shift, np.where(flat | (scale < smallest_spread(rows)), 1.0, scale))
     return scaler.within(1.0)
 
 
 def smallest_spread(rows: Any) -> float:
-    """The least spread that counts, for rows of this dtype."""
-    return SMALLEST[np.dtype(rows.dtype).name]
+    """Return the smallest spread that is not treated as 0, for rows of this dtype."""
+    return MIN_SPREAD[np.dtype(rows.dtype).name]
 
 
 def _statistics(rows: Any) -> tuple[Array, Array, Array, Array]:
-    """Minimum, maximum, mean and standard deviation of each column."""
+    """Return minimum, maximum, mean and standard deviation of each column."""
     if is_sparse(rows):
         X = as_csr(rows)
-        return *column_range(X), *column_moments(X)
+        return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel(), *column_moments(X)
     n, d = rows.shape
-    columns = max(2, BLOCK // n)
+    columns = max(2, BLOCK_SIZE // n)
     parts = []
     for start in range(0, d, columns):
         X = np.asarray(rows[:, start : start + columns], dtype=float)
         parts.append((X.min(axis=0), X.max(axis=0), X.mean(axis=0), X.std(axis=0)))
     low, high, mean, deviation = (np.concatenate(part) for part in zip(*parts, strict=True))
     return low, high, mean, deviation
+
+
+def as_csr(X: Any) -> Any:
+    """Return rows, dense or sparse, as a float64 CSR array without duplicate entries."""
+    # Imported here: loading SciPy's sparse module would slow down every start.
+    from scipy.sparse import csr_array
+
+    rows = csr_array(X, dtype=float)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def scale_columns(X: Any, factor: Array) -> Any:
+    """Return X diag(factor), a new array; CSR stays CSR."""
+    if not is_sparse(X):
+        return X * factor
+    scaled = X.tocsr().copy()
+    scaled.data = scaled.data * (factor[scaled.indices] if factor.ndim else factor)
+    return scaled
+
+
+def column_moments(X: Any) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each column of CSR rows, including the zeros that are not stored."""
+    n, d = X.shape
+    mean = np.bincount(X.indices, X.data, minlength=d) / n
+    zeros = n - np.bincount(X.indices, minlength=d)
+    squares = np.bincount(X.indices, np.square(X.data - mean[X.indices]), minlength=d) + zeros * np.square(mean)
+    return mean, np.sqrt(squares / n)

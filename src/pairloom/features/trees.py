@@ -1,23 +1,20 @@
-"""Trees as node arrays, and the compiled loops that walk them."""
+"""Trees as node arrays, and compiled loops that traverse them."""
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
-from pairloom.base.tree import Rounded, node
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.features.grower import grow, n_tries
+from pairloom.features.tree_growth import grow, n_tries
 
-TOGETHER = 16
-"""Rows that go down a tree side by side: while one waits for a node, the others go on."""
+INTERLEAVED = 16
+"""Number of rows, or trees of one row, traversed at once: memory is slower than arithmetic."""
 
-MANY_ROWS = 64
-"""Rows that are worth going through all trees one after the other."""
-
-STEPS = 4
-"""Steps of theirs before it is asked whether all have come to a leaf."""
+STEPS_PER_CHECK = 4
+"""Number of steps between checks of whether all of them have reached a leaf."""
 
 
 class Tree(NamedTuple):
@@ -31,23 +28,27 @@ class Tree(NamedTuple):
 
 @node
 class Nodes:
-    """The nodes of T trees, N at most in each; a tree begins at node 0.
+    """The nodes of T trees, at most N in each; the root of a tree is node 0.
 
-    At a node a row goes to ``yes`` if its value in ``columns`` is at most ``values``, or is missing and
-    ``missing_yes``; otherwise to the node after ``yes``. From a leaf, whose value is infinite, it goes to the leaf.
-    These are featureids, values, truenodeids and missing_value_tracks_true of ONNX's TreeEnsemble; falsenodeids are
-    ``yes`` + 1. ``cells`` (T, K, N): the number of a node among those of its tree that are coordinates of level k.
+    At a node, a row goes to ``yes`` if its value in ``columns`` is at most ``values``, or is missing and
+    ``missing_yes``; otherwise to the node after ``yes``. A leaf has an infinite value and is its own ``yes``. These
+    arrays are featureids, values, truenodeids and missing_value_tracks_true of ONNX's TreeEnsemble; falsenodeids are
+    ``yes`` + 1.
+    ``cells`` (T, K, N): the number of a node among those of its tree that are coordinates of level k.
     """
 
-    columns: Array
-    values: Rounded
-    yes: Array
-    missing_yes: Array
-    cells: Array
+    columns: Annotated[Array, "i4 T N 0:d"]
+    values: Annotated[Array, "R T N"]
+    yes: Annotated[Array, "i4 T N 0:N"]
+    missing_yes: Annotated[Array, "b1 T N"]
+    cells: Annotated[Array, "i4 T K N 0:L"]
+
+    def check(self) -> None:
+        check_order(self.values, self.yes, self.missing_yes)
 
     @classmethod
     def stumps(cls, n_trees: int, n_levels: int, max_leaves: int) -> "Nodes":
-        """Trees of one leaf."""
+        """Return trees of one leaf."""
         shape = (n_trees, 2 * max_leaves - 1)
         here = np.tile(np.arange(shape[1], dtype=np.int32), (n_trees, 1))
         return cls(
@@ -56,7 +57,7 @@ class Nodes:
         )  # fmt: skip
 
     def plant(self, k: int, tree: Tree, levels: Array) -> None:
-        """Tree k becomes ``tree``."""
+        """Replace tree k by ``tree``."""
         n = len(tree.yes)
         leaf = tree.yes == np.arange(n)
         self.columns[k, :n] = tree.columns
@@ -66,13 +67,13 @@ class Nodes:
         number_nodes(self.yes[k, :n], levels, self.cells[k])
 
     def leaves(self, k: int, columns: Array, n: int) -> Array:
-        """The leaf in tree k of the first n rows, of which these are the columns (d, n at least)."""
+        """Return the leaf in tree k of each of the first n rows, given by ``columns`` (d, at least n)."""
         out = np.empty(n, np.int32)
         walk_one(columns, self.columns[k], self.values[k], self.yes[k], self.missing_yes[k], self.cells[k, -1], out)
         return out
 
     def walk(self, X: Any, levels: Array) -> Array:
-        """The cell of each row at each level of the trees: (rows, trees, levels)."""
+        """Return the cell of each row at each level of the trees: (rows, trees, levels)."""
         out = np.empty((X.shape[0], *self.cells.shape[:2]), np.int32)
         nodes = (self.columns, self.values, self.yes, self.missing_yes, self.cells)
         if is_sparse(X):
@@ -85,43 +86,51 @@ class Nodes:
         return out
 
 
-def grow_tree(
-    columns: Any, targets: Array, weight: Array, least: int, rng: np.random.Generator, *, by_chance: bool = False
-) -> Tree:
-    """An extremely randomised tree with at least ``least`` rows in a leaf.
+def check_order(values: Array, yes: Array, missing_yes: Array | None) -> None:
+    """Raise ValueError unless every node comes after its parent, so that every path ends in a leaf."""
+    here = np.arange(yes.shape[1])
+    leaf = (yes == here) & (values == np.inf) & (True if missing_yes is None else missing_yes)
+    if not (leaf | ((yes > here) & (yes + 1 < len(here)) & np.isfinite(values))).all():
+        raise ValueError("must have every node after its parent")
 
-    ``columns`` (d, n at least), or CSR rows, which are left to scikit-learn. With ``targets`` (n, k) the best of
-    sqrt(d) random splits of random columns is taken, where d of them vary; ``by_chance``, one random split of one
-    random column, as in scikit-learn's RandomTreesEmbedding.
+
+def grow_tree(
+    columns: Any, targets: Array, weight: Array, least: int, rng: np.random.Generator, *, random: bool = False
+) -> Tree:
+    """Grow an extremely randomised tree with at least ``least`` rows per leaf.
+
+    ``columns`` (d, at least n), or CSR rows, for which scikit-learn grows the tree. With ``targets`` (n, k), use the
+    best of sqrt(d) random splits, where d is the number of columns that vary; if ``random``, use the first split, as
+    scikit-learn's RandomTreesEmbedding does.
     """
     weights = weight / weight.mean()
     if is_sparse(columns):
         from sklearn.tree import ExtraTreeRegressor
 
-        tries = 1 if by_chance else max(1, int(np.sqrt(columns.shape[1])))
+        tries = 1 if random else max(1, int(np.sqrt(columns.shape[1])))
         grower = ExtraTreeRegressor(max_features=tries, min_samples_leaf=least, random_state=int(rng.integers(2**31)))
         rows = type(columns)((single(columns.data), columns.indices, columns.indptr), shape=columns.shape)
         tree = grower.fit(rows, targets, weights).tree_
         values = rounded_down(tree.threshold)
         return Tree(*renumbered(tree.feature, values, tree.children_left, tree.children_right))
-    tries = 1 if by_chance else n_tries(columns, len(targets))
+    tries = 1 if random else n_tries(columns, len(targets))
     return Tree(*grow(single(columns), targets.astype(np.float32), weights.astype(np.float32), least, tries, rng))
 
 
 def single(values: Array) -> Array:
-    """float32; what is beyond is the largest that there is."""
-    most = np.finfo(np.float32).max
-    return values if values.dtype == np.float32 else np.clip(values, -most, most).astype(np.float32)
+    """Return values as float32, clipped to its range."""
+    largest = np.finfo(np.float32).max
+    return values if values.dtype == np.float32 else np.clip(values, -largest, largest).astype(np.float32)
 
 
 def rounded_down(values: Array) -> Array:
-    """float32, as the rows that a tree was grown from, each of which goes where it went."""
+    """Return thresholds as float32, rounded down: float32 rows stay on the same side of each split."""
     near = values.astype(np.float32)
     return np.where(near > values, np.nextafter(near, np.float32(-np.inf)), near)
 
 
 def targets_of(y: Array) -> Array:
-    """What a tree is grown by: an indicator of each class but the first of two, or numbers of spread 1; (n, k)."""
+    """Return the targets (n, k) of a tree: an indicator of each class (one for two), or standardised real labels."""
     if y.dtype.kind == "f":
         spread = y.std()
         return np.asarray((y - y.mean()) / (spread if spread > 0 else 1.0))[:, None]
@@ -133,7 +142,7 @@ def targets_of(y: Array) -> Array:
 def renumbered(
     feature: Array, threshold: Array, left: Array, right: Array
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """A tree of scikit-learn's with the second child of each node after the first."""
+    """Renumber the nodes of a scikit-learn tree, so that the second child of a node follows the first."""
     n = left.shape[0]
     old, first = np.zeros(n, np.int64), np.arange(n).astype(np.int32)
     columns, values = np.zeros(n, np.int32), np.zeros(n, np.float32)
@@ -149,9 +158,9 @@ def renumbered(
 
 @compiled
 def number_nodes(yes: Array, levels: Array, cells: Array) -> None:
-    """Number the coordinates of a tree: at each of ``levels`` its nodes, and the leaves above; then all leaves.
+    """Number the coordinates of a tree: for each of ``levels``, its nodes and the leaves above it; then all leaves.
 
-    Parents come before their children.
+    Parents must come before their children.
     """
     depth = np.zeros(yes.shape[0], np.int64)
     used = np.zeros(cells.shape[0], np.int64)
@@ -168,16 +177,16 @@ def number_nodes(yes: Array, levels: Array, cells: Array) -> None:
 
 @compiled
 def walk_leaves(X: Array, columns: Array, values: Array, yes: Array, cells: Array, out: Array) -> None:
-    """The leaf of each row, of which no value is missing; tree by tree, so that a tree stays in the cache."""
-    at = np.empty(TOGETHER, np.int32)
+    """Fill ``out`` with the leaves of rows without missing values; tree by tree, so that a tree stays in the cache."""
+    at = np.empty(INTERLEAVED, np.int32)
     for t in range(columns.shape[0]):
         column, value, first = columns[t], values[t], yes[t]
-        for start in range(0, X.shape[0], TOGETHER):
-            count = min(TOGETHER, X.shape[0] - start)
+        for start in range(0, X.shape[0], INTERLEAVED):
+            count = min(INTERLEAVED, X.shape[0] - start)
             at[:] = 0
             moving = True
             while moving:
-                for _ in range(STEPS):
+                for _ in range(STEPS_PER_CHECK):
                     for q in range(count):
                         here = at[q]
                         at[q] = first[here] + (X[start + q, column[here]] > value[here])
@@ -195,7 +204,7 @@ def go_down(x: Array, columns: Array, values: Array, yes: Array, start: int, cou
     at[:] = 0
     moving = True
     while moving:
-        for _ in range(STEPS):
+        for _ in range(STEPS_PER_CHECK):
             for q in range(count):
                 here = at[q]
                 at[q] = yes[start + q, here] + (x[columns[start + q, here]] > values[start + q, here])
@@ -210,7 +219,7 @@ def descend(
     x: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array,
     levels: Array, out: Array,
 ) -> None:  # fmt: skip
-    """The cells of one row in one tree."""
+    """Fill ``out`` with the cells of one row in one tree."""
     at, depth, k, last = 0, 0, 0, cells.shape[0] - 1
     while True:
         while k < last and levels[k] == depth:
@@ -231,7 +240,7 @@ def walk_levels(
     X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array,
     levels: Array, out: Array,
 ) -> None:  # fmt: skip
-    """``walk_leaves`` with the nodes at some levels too, and missing values."""
+    """Fill ``out`` with the cells of rows at all levels; values may be missing."""
     for t in range(columns.shape[0]):
         for i in range(X.shape[0]):
             descend(X[i], columns[t], values[t], yes[t], missing_yes[t], cells[t], levels, out[i, t])
@@ -241,7 +250,7 @@ def walk_levels(
 def walk_one(
     X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array, out: Array
 ) -> None:  # fmt: skip
-    """The leaves of rows, given by columns, in one tree."""
+    """Fill ``out`` with the leaves in one tree of rows given by columns."""
     for i in range(out.shape[0]):
         at = 0
         while yes[at] != at:
@@ -256,7 +265,7 @@ def walk_csr(
     data: Array, indices: Array, indptr: Array, d: int, columns: Array, values: Array, yes: Array,
     missing_yes: Array, cells: Array, levels: Array, out: Array,
 ) -> None:  # fmt: skip
-    """``walk_levels`` for CSR rows."""
+    """Do the same as ``walk_levels`` for CSR rows."""
     x = np.zeros(d, data.dtype)
     for i in range(out.shape[0]):
         for e in range(indptr[i], indptr[i + 1]):

@@ -1,26 +1,28 @@
-"""Whitened features: preconditioned descent, told as a feature map."""
+"""Whitened features: preconditioned gradient descent as a feature map."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import numpy as np
 
 from pairloom.base.checks import check_count
 from pairloom.base.csr import is_sparse
-from pairloom.base.tree import Rounded, node
+from pairloom.base.spec import StateSpec
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
+from pairloom.features.capabilities import Cost, RacingMap, cost_of
 from pairloom.features.fourier import RandomFourier, project
 from pairloom.features.scaling import Scaler
 
-FLOOR = 1e-6
-"""Least variance that counts as one, relative to the largest: below it float32 holds rounding errors only."""
+MIN_VARIANCE = 1e-6
+"""Smallest variance used, relative to the largest: smaller variances are rounding errors in float32."""
 
-MOST_ROWS = 2048
-"""Rows of which variances are taken, unless ``warm_rows`` asks for more."""
+MAX_ROWS = 2048
+"""Number of rows for computing variances, unless ``warm_rows`` is larger."""
 
-BLOCK = 1 << 17
-"""Entries of CSR rows that are dense at a time."""
+BLOCK_SIZE = 1 << 17
+"""Number of values of CSR rows made dense at a time."""
 
 
 @node
@@ -30,11 +32,11 @@ class WhitenedState:
     ``directions`` (D, k) and ``cut`` (k, D) are padded with zeros; ``factor`` has one number.
     """
 
-    inner: Any
-    mean: Rounded
-    directions: Rounded
-    cut: Rounded
-    factor: Rounded
+    inner: Annotated[Any, "@inner"]
+    mean: Annotated[Array, "R D finite"]
+    directions: Annotated[Array, "R D k finite"]
+    cut: Annotated[Array, "R k D finite"]
+    factor: Annotated[Array, "R 1 finite"]
 
     @property
     def scaler(self) -> Scaler:
@@ -49,26 +51,26 @@ class WhitenedState:
 
 
 @dataclass(frozen=True)
-class Whitened(FeatureMap):
-    """phi(x) = c ((z - m) - U diag(1 - sqrt(l_{k+1} / l_i)) U' (z - m)), with z the features of another map.
+class Whitened(RacingMap):
+    """phi(x) = c ((z - m) - U diag(1 - sqrt(l_{k+1} / l_i)) U' (z - m)), with z the features of an inner map.
 
-    m, the k largest variances l and their directions U are those of the first rows of the stream, and c makes their
-    mean square length 1. So the k largest variances become l_{k+1}, and gradient steps no longer crawl along all
-    directions but the largest. Where there are fewer directions than k + 1 in the rows, fewer are cut; of one row,
-    or of equal rows, nothing is known and phi is the inner map.
+    The mean m, the k largest variances l and their directions U are those of the first rows of the stream, and c scales
+    their mean squared norm to 1. So the k largest variances become l_{k+1}, and gradient descent is no longer slow
+    along directions of small variance. If the rows span fewer than k + 1 directions, fewer are cut; for one row, or
+    equal rows, phi is the inner map.
 
     Parameters
     ----------
-    inner : the other map; its ``scale`` is the scaling of the input columns.
+    inner : the inner map; its ``scale`` is the scaling of the input columns.
     rank : k.
 
     Cost: that of the inner map and 4 k D flops per row; 2 k D numbers; once, a randomised singular value
-    decomposition of at most 2,048 rows of features. The features of CSR rows are dense, those of Identity too.
+    decomposition of at most 2,048 rows of features. The features of CSR rows are dense, even those of Identity.
 
     Reference: Ma and Belkin, Diving into the Shallows: a Computational Perspective on Large-Scale Shallow Learning,
     NIPS 2017.
 
-    >>> from pairloom import Identity
+    >>> from pairloom.features import Identity
     >>> X = np.random.default_rng(0).normal(size=(500, 3)) * [100.0, 10.0, 1.0]
     >>> phi = Whitened(Identity(), rank=2)
     >>> Z = phi.apply(phi.fix(3, X, np.random.default_rng(0)), X)
@@ -85,7 +87,7 @@ class Whitened(FeatureMap):
         super().__post_init__()
         if not isinstance(self.inner, FeatureMap):
             raise ValueError(f"inner must be a feature map, such as RandomFourier(512); got {self.inner!r}")
-        if self.inner.sparse:
+        if self.inner.sparse is not None:
             raise ValueError(f"a sparse map has too many features to be whitened; got {self.inner!r}")
         check_count("rank", self.rank)
         if self.scale is not None:
@@ -102,16 +104,9 @@ class Whitened(FeatureMap):
     def n_outputs(self, n_features: int) -> int:
         return self.inner.n_outputs(n_features)
 
-    def flops(self, n_features: int) -> float:
-        return self.inner.flops(n_features) + 4.0 * self.rank * self.n_outputs(n_features)
-
-    def numbers(self, n_features: int) -> int:
-        return self.inner.numbers(n_features) + 2 * self.rank * self.n_outputs(n_features)
-
-    def fixing(self, n_features: int) -> int:
-        """That of the inner map, then the features of the first rows, three times."""
-        features = max(MOST_ROWS, self.warm_rows) * self.n_outputs(n_features)
-        return max(self.inner.fixing(n_features), 8 * (self.numbers(n_features) + 3 * features))
+    def cost(self, n_features: int) -> Cost:
+        inner, size = cost_of(self.inner, n_features), self.rank * self.n_outputs(n_features)
+        return Cost(inner.flops + 4.0 * size, inner.numbers + 2 * size)
 
     def check(self, n_features: int) -> None:
         self.inner.check(n_features)
@@ -126,20 +121,25 @@ class Whitened(FeatureMap):
             self._measure(state, rows, seed)
         return state
 
+    def state_spec(self, n_features: int, t: int, n_targets: int) -> StateSpec:
+        spec, inner = super().state_spec(n_features, t, n_targets), self.inner.state_spec(n_features, t, n_targets)
+        spec.symbols["k"] = min(self.rank, spec.symbols["D"])
+        return replace(spec, parts={"inner": inner})
+
     def _measure(self, state: WhitenedState, rows: Any, seed: int) -> None:
-        """Write what is known of the inner features of ``rows`` into ``state``."""
-        rows = (rows.tocsr() if is_sparse(rows) else rows)[: max(MOST_ROWS, self.warm_rows)].astype(float)
+        """Set mean, directions, cut and factor from the inner features of ``rows``."""
+        rows = (rows.tocsr() if is_sparse(rows) else rows)[: max(MAX_ROWS, self.warm_rows)].astype(float)
         Z = self._inner(state, rows)
         mean, power = Z.mean(axis=0), np.square(Z).sum()
         Z -= mean
-        if np.square(Z).sum() <= FLOOR**2 * power:
+        if np.square(Z).sum() <= MIN_VARIANCE**2 * power:
             return
-        # Imported here: the parts do without scikit-learn.
+        # Imported here: loading scikit-learn would slow down every start.
         from sklearn.utils.extmath import randomized_svd
 
         k = state.directions.shape[1]
         _, roots, directions = randomized_svd(Z, min(k + 1, *Z.shape), random_state=seed)
-        last = int(np.sum(np.square(roots) > FLOOR * np.square(roots[0]))) - 1
+        last = int(np.sum(np.square(roots) > MIN_VARIANCE * np.square(roots[0]))) - 1
         state.mean = mean
         state.directions[:, :last] = directions[:last].T
         state.cut[:last] = (1.0 - roots[last] / roots[:last])[:, None] * directions[:last]
@@ -154,13 +154,13 @@ class Whitened(FeatureMap):
         return Z
 
     def _inner(self, state: WhitenedState, X: Any) -> Array:
-        """The inner features, dense."""
+        """Return the inner features, dense."""
         if not (is_sparse(X) and self.inner.keeps_csr):
             return self.inner.apply(state.inner, X)
         X = X.tocsr()
         n, d = X.shape
         Z = np.empty((n, d), dtype=state.mean.dtype)
-        rows = max(1, BLOCK // d)
+        rows = max(1, BLOCK_SIZE // d)
         for start in range(0, n, rows):
             part = slice(start, start + rows)
             Z[part] = self.inner.apply(state.inner, X[part].toarray())

@@ -1,20 +1,20 @@
-"""B_t, p_j: which past examples are kept, and what each stands for."""
+"""Memories: the kept past examples B_t, and their weights p_j."""
 
-from pairloom.memory.base import Example, Memory, MemoryState, Plan, Slots, chosen_memory
-from pairloom.memory.checks import checked_plan
-from pairloom.memory.history import WholeHistory
-from pairloom.memory.latest import Latest
+from pairloom.memory.base import CSRMemory, Memory
+from pairloom.memory.history import HistoryState, WholeHistory
+from pairloom.memory.latest import Latest, Window
 from pairloom.memory.reservoir import Reservoir
 from pairloom.memory.rsx import RSx
+from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 from pairloom.memory.strata import Strata
-from pairloom.memory.window import Window
 
 BUILT_IN = frozenset({Latest, Reservoir, RSx, Strata, WholeHistory, Window})
-"""Memories whose plans need no check. Not their subclasses, which may plan something else."""
+"""Memories whose plans need no check; subclasses are excluded, because their plans may differ."""
 
 __all__ = [
-    "BUILT_IN",
+    "CSRMemory",
     "Example",
+    "HistoryState",
     "Latest",
     "Memory",
     "MemoryState",
@@ -25,6 +25,4 @@ __all__ = [
     "Strata",
     "WholeHistory",
     "Window",
-    "checked_plan",
-    "chosen_memory",
 ]

@@ -1,38 +1,73 @@
-"""The newest examples."""
+"""The newest examples: of each class, or of all."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from pairloom.base.checks import check_choice, check_count
+from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.memory.base import Example, Memory, MemoryState, Normalization, Plan, Slots
+from pairloom.memory.base import Memory, Normalization, grouped_spec, groups_of
+from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 
 Partner = Literal["previous", "opposite"]
 
 
 @node
 class LatestState(MemoryState):
-    """``seen``: examples of each group so far."""
+    """``seen``: the number of examples of each group so far."""
 
-    seen: Array
+    seen: Annotated[Array, "i8 g 0:t+1"]
+
+
+class Newest(Memory):
+    """A memory of the newest ``size`` examples of each group."""
+
+    size: int
+
+    @property
+    @abstractmethod
+    def joint(self) -> bool: ...
+
+    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> LatestState:
+        groups = 1 if self.joint else n_classes
+        return LatestState(Slots.empty(groups * self.size, dim, dtype), np.zeros(groups, np.int64))
+
+    def state_spec(self, n_classes: int) -> StateSpec:
+        return grouped_spec(self, n_classes, self.size)
+
+    def observe(self, state: LatestState, example: Example) -> None:
+        g = 0 if self.joint else int(example.y)
+        slot = g * self.size + state.seen[g] % self.size
+        state.seen[g] += 1
+        state.slots.write(slot, example, blend=1.0, mass=example.weight)
+
+    def plan(self, state: LatestState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
+        n, group = len(y), groups_of(self, y)
+        slot = np.empty(n, np.int64)
+        for g in np.unique(group):
+            own = np.flatnonzero(group == g)
+            slot[own] = g * self.size + (state.seen[g] + np.arange(len(own))) % self.size
+            state.seen[g] += len(own)
+        return Plan(np.arange(n + 1), slot, np.ones(n), weight)
 
 
 @dataclass(frozen=True)
-class Latest(Memory):
-    """Pair each example with those just before it, or with the newest of each other class.
+class Latest(Newest):
+    """Pair each example with the examples just before it, or with the newest of each other class.
 
     Parameters
     ----------
-    partner : "previous" (a pair of equal labels teaches nothing) or "opposite".
-    size : how many are kept, in all or of each class.
+    partner : "previous" (nothing is learned from a pair of equal labels) or "opposite".
+    size : the number of examples kept, in all or of each class.
 
-    Cost: ``size`` slots, or so many per class.
+    Cost: ``size`` slots, in all or per class.
 
     Reference: Yang et al., Simple Stochastic and Online Gradient Descent Algorithms for Pairwise Learning,
-    NeurIPS 2021, for one.
+    NeurIPS 2021, for ``size=1``.
     """
 
     partner: Partner = "opposite"
@@ -50,24 +85,30 @@ class Latest(Memory):
     def weighting(self) -> Normalization:
         return "history" if self.joint else "class"
 
-    def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> LatestState:
-        groups = 1 if self.joint else n_classes
-        return LatestState(Slots.empty(groups * self.size, dim, dtype), np.zeros(groups, np.int64))
 
-    def observe(self, state: MemoryState, example: Example) -> None:
-        assert isinstance(state, LatestState)
-        g = 0 if self.joint else int(example.y)
-        slot = g * self.size + state.seen[g] % self.size
-        state.seen[g] += 1
-        state.slots.write(slot, example, blend=1.0, mass=example.weight)
+@dataclass(frozen=True)
+class Window(Newest):
+    """Pair each example with its partners among the previous ``size`` examples, with equal weights.
 
-    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
-        assert isinstance(state, LatestState)
-        n = len(y)
-        group = np.zeros(n, np.int64) if self.joint else y.astype(np.int64)
-        slot = np.empty(n, np.int64)
-        for g in np.unique(group):
-            own = np.flatnonzero(group == g)
-            slot[own] = g * self.size + (state.seen[g] + np.arange(len(own))) % self.size
-            state.seen[g] += len(own)
-        return Plan(np.arange(n + 1), slot, np.ones(n), weight)
+    This memory suits queries, whose rows arrive together. p_j = mass_j / (mass of the partners): as
+    ``Latest("previous", size)``, but the step of a row is the mean over its partners, so that its length does not
+    depend on whether a query has 3 rows or 300.
+
+    Parameters
+    ----------
+    size : the number of examples kept; it should be at least the length of a query.
+
+    Cost: ``size`` slots.
+
+    >>> Window(4).weighting, Window(4).joint
+    ('class', True)
+    """
+
+    size: int = 64
+
+    def __post_init__(self) -> None:
+        check_count("size", self.size)
+
+    @property
+    def joint(self) -> bool:
+        return True

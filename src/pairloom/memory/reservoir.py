@@ -1,50 +1,53 @@
 """A uniform sample of the past, without replacement."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from pairloom.base.aging import aged
+from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_count
+from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.memory.base import Example, Grouped, MemoryState, Plan, Slots
+from pairloom.memory.base import Grouped, grouped_spec, groups_of
+from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 
 
 @node
 class ReservoirState(MemoryState):
-    """Of each group: rows so far, their total weight, and the mass of a row kept by chance (1 without weights)."""
+    """For each group: rows so far, their total weight, and the mass of a row kept at random (1 without weights)."""
 
-    seen: Array
-    total: Array
-    unit: Array
+    seen: Annotated[Array, "i8 g 0:t+1"]
+    total: Annotated[Array, "f8 g 0:MASS"]
+    unit: Annotated[Array, "f8 g 0:MASS"]
 
 
 @dataclass(frozen=True)
 class Reservoir(Grouped):
-    """Keep a uniform sample of ``size`` past examples, of each class or of all: no example is in it twice.
+    """Keep a uniform sample of ``size`` past examples without replacement, of each class or of all.
 
-    While there is room a row is appended. Then row N is kept with probability size / N, in the place of a uniformly
-    chosen one, so that every row of the past is kept with probability min(1, size / N). The gradient at a fixed w is
-    unbiased, with variance (sigma^2 / size) (N - size) / (N - 1), sigma^2 the variance of the pair gradient over N.
+    Rows are appended until the sample is full. Then row N is kept with probability size / N and replaces a uniformly
+    chosen row, so that every past row is kept with probability min(1, size / N). The gradient at a fixed w is unbiased,
+    with variance (sigma^2 / size) (N - size) / (N - 1), where sigma^2 is the variance of the pair gradient over N rows.
 
     Parameters
     ----------
-    size : examples kept, of each class or in all.
+    size : the number of examples kept, of each class or in all.
     by : one sample per "class", or one for all ("joint").
-    normalization : "sum" for sums over the history in place of means; by default as ``by`` says.
+    normalization : "sum" for sums over the history instead of means; by default given by ``by``.
 
-    With weights, W their total so far: a row is kept with probability a = min(1, size w / W), and its mass is its
-    weight over the probability that it is still there, up to a common factor (Horvitz and Thompson). So a row of
-    weight k stands for k equal rows on average, and while all rows fit their masses are their weights.
+    With weights, and W their total so far, a row is kept with probability min(1, size w / W), and its mass is its
+    weight divided by the probability that it is still in the sample, up to a common factor (Horvitz and Thompson). So a
+    row of weight k is equivalent to k equal rows on average, and until the sample is full, masses are weights.
 
-    With more than two classes and a sample of each, the full samples of two classes weigh the same, whatever the
-    sizes of the classes: take ``by="joint"`` for shares of the history.
+    With more than two classes and one sample per class, the full samples of two classes have the same weight,
+    regardless of the sizes of the classes. Use ``by="joint"`` for shares of the history.
 
-    In a kernel space a reservoir is a trap: the model stores its margin at the long-kept points and learns nothing
-    elsewhere. There, prefer ``Strata`` with "fifo" or "centroid" representatives, or ``Latest``.
+    Avoid a reservoir in a kernel space: the model overfits the points that stay for a long time and learns nothing
+    elsewhere. Prefer ``Strata`` with "fifo" or "centroid" representatives, or ``Latest``.
 
-    Cost: ``size`` slots, or so many per class; one random number per example.
+    Cost: ``size`` slots, in all or per class; one random number per example.
 
     References: Vitter, Random Sampling with a Reservoir, ACM TOMS 1985; Chao, A General Purpose Unequal Probability
     Sampling Plan, Biometrika 1982; Zhao et al., Online AUC Maximization, ICML 2011.
@@ -65,18 +68,13 @@ class Reservoir(Grouped):
         slots = Slots.empty(groups * self.size, dim, dtype)
         return ReservoirState(slots, np.zeros(groups, np.int64), np.zeros(groups), np.zeros(groups))
 
-    @property
-    def forgets(self) -> bool:
-        return True
+    def forget(self, state: ReservoirState, keep: float) -> None:
+        """Keep new rows with a higher probability, as in a shorter stream.
 
-    def forget(self, state: MemoryState, keep: float) -> None:
-        """New rows find a place more easily, as in a shorter stream.
-
-        While all rows fit, masses are weights, and fade. Of a full sample only their ratios count; but where its rows
-        now weigh less than a fresh one would, they are set to what they weigh.
+        Until the sample is full, masses are weights, and are reduced. In a full sample only their ratios matter; but a
+        mass is never larger than that of a new row of the same weight.
         """
-        assert isinstance(state, ReservoirState)
-        factors = aged(state.total, keep)
+        factors = decay_factors(state.total, keep)
         state.total *= factors
         full = state.seen > self.size
         unit = np.where(full, np.minimum(state.unit, state.total / self.size), factors * state.unit)
@@ -84,8 +82,10 @@ class Reservoir(Grouped):
         state.slots.mass *= np.repeat(ratio, self.size)
         state.unit = unit
 
-    def observe(self, state: MemoryState, example: Example) -> None:
-        assert isinstance(state, ReservoirState)
+    def state_spec(self, n_classes: int) -> StateSpec:
+        return grouped_spec(self, n_classes, self.size)
+
+    def observe(self, state: ReservoirState, example: Example) -> None:
         g, weight = 0 if self.joint else int(example.y), example.weight
         before = state.total[g]
         state.seen[g] += 1
@@ -94,19 +94,17 @@ class Reservoir(Grouped):
             state.unit[g] = total / state.seen[g]
             state.slots.write(g * self.size + state.seen[g] - 1, example, blend=1.0, mass=weight)
             return
-        # Rows that share a place or lose it by chance keep their masses relative to W; only a row too heavy to be
-        # left out changes them, and instead of lowering all others it raises the unit.
+        # Masses relative to W change only if a row is so heavy that it is always kept. Instead of reducing the masses
+        # of all other rows, increase the unit.
         state.unit[g] *= max(1.0, (1.0 - 1.0 / self.size) * (total / before))
-        # Not a whole number yet: where a row is a tiny part of the total, its place is beyond all whole numbers.
+        # Clip before the conversion: for a row of tiny weight the quotient is too large for an integer.
         place = int(min(example.draws[0] * max(total / weight, self.size), self.size))
         if place < self.size:
             mass = state.unit[g] * max(1.0, self.size * weight / total)
             state.slots.write(g * self.size + place, example, blend=1.0, mass=mass)
 
-    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
-        assert isinstance(state, ReservoirState)
-        n = len(y)
-        group = np.zeros(n, np.int64) if self.joint else y.astype(np.int64)
+    def plan(self, state: ReservoirState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
+        n, group = len(y), groups_of(self, y)
         place, mass = np.empty(n, np.int64), np.empty(n)
         for g in np.unique(group):
             own = np.flatnonzero(group == g)
@@ -116,7 +114,7 @@ class Reservoir(Grouped):
         return Plan(start, (group * self.size + place)[kept], np.ones(start[-1]), mass[kept])
 
     def _places(self, state: ReservoirState, g: int, weight: Array, draws: Array) -> tuple[Array, Array]:
-        """The place of each row of a group (``size`` or more: it is not kept) and its mass there."""
+        """Return the index of each row of a group in the sample (``size`` or more: not kept) and its mass."""
         seen = state.seen[g] + 1 + np.arange(len(weight))
         total = np.cumsum(np.concatenate([state.total[g : g + 1], weight]))
         before, total = total[:-1], total[1:]

@@ -1,96 +1,97 @@
-"""The paper's online stratified sampling (OSS): one representative for each cluster of the past."""
+"""Online stratified sampling (OSS): representatives of clusters of the past."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from pairloom.base.aging import aged
+from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count, check_number
-from pairloom.base.csr import Rows
-from pairloom.base.tree import OPTIONAL, Rounded, node
+from pairloom.base.csr import CSRRows
+from pairloom.base.spec import Finite, Size, StateSpec
+from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.memory.allocation import (
     Allocation,
     Seats,
     check_allocation,
-    due,
+    is_due,
     masses,
     observe_seats,
     plan_seats,
-    share_out,
+    reallocate,
 )
-from pairloom.memory.base import By, Example, Memory, MemoryState, Normalization, Plan, Slots, Space
-from pairloom.memory.strata_csr import LazyCenters, plan_rows, write_centers
-from pairloom.memory.strata_dense import plan_strata
+from pairloom.memory.base import By, CSRMemory, Normalization, Space, grouped_spec, groups_of
+from pairloom.memory.clustering import LazyCenters, plan_strata, plan_strata_csr, write_centers
+from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 
 Representative = Literal["fifo", "reservoir", "centroid"]
 
 REPRESENTATIVES = {"fifo": 0, "reservoir": 1, "centroid": 2}
 
-SPARE = 0.5
-"""A stratum may be given away when what is left of it is less than this part of a row."""
+MIN_STRATUM_WEIGHT = 0.5
+"""After forgetting, a stratum lighter than this, relative to a row, may be replaced."""
 
-TIE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
-"""Distances closer than this, relative to (1 + ||u||^2) / 2, count as equal: rounding must not choose a stratum."""
+TIE_TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-10}
+"""Tolerance for equal distances, relative to (1 + ||u||^2) / 2, so that rounding errors do not matter."""
 
 
 @node
 class StrataState(MemoryState):
     """The clusters. Stratum j of group g is row g * max_strata + j; ``used[g]`` strata of a group are in use.
 
-    ``scatter`` is the running sum of squares inside each stratum. A stratum has the slot of its own number, whose
-    mass is its count n_j, or ``seats``. ``lazy`` is there once CSR points have come. ``spare`` is there once something
-    was forgotten: an example that is far from all centres, with all strata in use, founds one in the place of the
-    lightest, if that weighs less than this part of the example.
+    ``scatter`` is the running sum of squares inside each stratum. Stratum j has slot j, whose mass is its count n_j, or
+    ``seats``. ``lazy`` is set with the first CSR points. ``spare`` is set by the first ``forget``: if all strata are in
+    use, an example that is far from all centres then replaces the lightest stratum, if the weight of that stratum is
+    below this share of the example's weight.
     """
 
-    centers: Rounded
-    scatter: Array
-    used: Array
-    eps: float
-    tie: float
+    centers: Annotated[Array, "R c q finite"]
+    scatter: Annotated[Array, "f8 c finite"]
+    used: Annotated[Array, "i8 g 0:cap+1"]
+    eps: Size
+    tie: Size
     seats: Seats | None = None
     lazy: LazyCenters | None = None
-    spare: float | None = field(default=None, metadata=OPTIONAL)
+    spare: Finite | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def counts(self) -> Array:
-        """n_j."""
+        """Counts n_j."""
         return self.slots.mass if self.seats is None else self.seats.count
 
     def dense_centers(self) -> Array:
-        """The centres, also of points that are always CSR, which have no other dense form."""
+        """Return the centres as a dense array, even if points are always CSR."""
         if self.lazy is None or self.centers.shape[1]:
             return self.centers
         return np.asarray((self.lazy.factors * self.lazy.c_hat).T)
 
 
 @dataclass(frozen=True)
-class Strata(Memory):
-    """Keep clusters of the past and representatives of each; weights are the clusters' shares of the history.
+class Strata(CSRMemory):
+    """Keep representatives of clusters of the past; weights are the shares of the clusters in the history.
 
-    An example joins its nearest cluster j if ||u - c_j||^2 <= eps or if all ``max_strata`` are in use, else it
-    founds one. On joining, n_j <- n_j + 1, c_j <- c_j + step (u - c_j), and the representative follows its rule.
+    An example joins its nearest cluster j if ||u - c_j||^2 <= eps or if all ``max_strata`` are in use; otherwise it
+    founds a new cluster. When it joins, n_j <- n_j + 1, c_j <- c_j + step (u - c_j), and the representative is updated.
 
     Parameters
     ----------
-    eps : largest squared distance at which an example joins; "auto" is half the mean squared distance of two
-        points of the start of the stream; 0 joins duplicates only; infinity makes one stratum; a negative
-        number never joins.
+    eps : largest squared distance at which an example joins a cluster. "auto": half the mean squared distance between
+        two points at the start of the stream. 0: only duplicates join. Infinity: a single stratum. Negative: examples
+        join only if all clusters are in use.
     max_strata : clusters per clustering.
-    representative : "fifo" the newest member; "reservoir" a uniform member; "centroid" the moving mean of the members'
-        features. In a kernel space a reservoir is a trap: the model stores its margin at the long-kept points and
-        learns nothing elsewhere.
+    representative : "fifo": the newest member; "reservoir": a uniformly drawn member; "centroid": the moving mean of
+        the members' features. Avoid "reservoir" in a kernel space: the model overfits the points that stay for a long
+        time and learns nothing elsewhere.
     centroid_step : a number in (0, 1], or "mean" for 1 / n_j.
     by : one clustering per "class", or one for all ("joint", the printed algorithm).
     cluster_in : cluster phi(x) ("features", the paper) or x ("input": d instead of D numbers per centre).
     normalization : weights n_j / N of the paired class ("class"), n_j / (t - 1) ("history", the printed algorithm), or
         n_j ("sum").
-    allocation : one representative for each stratum ("equal", the paper), or ``slots`` of them in all, more where
-        n_j sigma_j is large ("neyman"), sigma_j^2 = scatter_j / n_j; shared out anew every 256 examples of the
-        clustering. "fifo" then keeps the newest members of a stratum; "reservoir" independent draws, and the variance
-        of the gradient at a fixed w, sum_j p_j^2 Var_j / m_j, is near the least that ``slots`` draws can have.
+    allocation : one representative per stratum ("equal", the paper), or ``slots`` representatives in total, more for
+        strata with large n_j sigma_j ("neyman"), sigma_j^2 = scatter_j / n_j; reallocated every 256 examples of the
+        clustering. "fifo" then keeps the newest members of a stratum, "reservoir" keeps independent draws; with these,
+        the variance of the gradient at a fixed w, sum_j p_j^2 Var_j / m_j, is close to the minimum for ``slots`` draws.
     slots : representatives per clustering for "neyman", at least ``max_strata``; by default twice as many.
 
     Cost: 3 s D flops per example and 2 s D numbers for s strata; (s + slots) D numbers with "neyman".
@@ -133,7 +134,7 @@ class Strata(Memory):
 
     @property
     def n_slots(self) -> int:
-        """Slots per clustering."""
+        """Number of slots per clustering."""
         if self.allocation == "equal":
             return self.max_strata
         return 2 * self.max_strata if self.slots is None else self.slots
@@ -171,38 +172,44 @@ class Strata(Memory):
     def start(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> StrataState:
         groups = 1 if self.joint else n_classes
         count = groups * self.max_strata
+        eps: Any = self.eps
+        if eps == "auto":
+            eps = 0.0 if points is None else 0.5 * mean_squared_distance(points)
         return StrataState(
             slots=Slots.empty(groups * self.n_slots, dim, dtype),
             centers=np.zeros((count, u_dim), dtype),
             scatter=np.zeros(count),
             used=np.zeros(groups, dtype=np.int64),
-            eps=self._radius(points),
-            tie=TIE[np.dtype(dtype)],
+            eps=float(eps),
+            tie=TIE_TOLERANCE[np.dtype(dtype)],
             seats=None if self.allocation == "equal" else Seats.empty(groups, self.max_strata, self.n_slots),
         )
 
-    def start_csr(self, dim: int, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> StrataState:
+    def start_csr(self, u_dim: int, n_classes: int, dtype: np.dtype, points: Array | None) -> StrataState:
         if self.space == "input":
             return self.start(0, u_dim, n_classes, dtype, points)
         state = self.start(0, 0, n_classes, dtype, points)
         state.lazy = LazyCenters.of(np.zeros((len(state.centers), u_dim), dtype), state.used, np.zeros(0))
         return state
 
-    def _radius(self, points: Array | None) -> float:
-        if self.eps != "auto":
-            return float(self.eps)
-        return 0.5 * mean_squared_distance(points) if points is not None else 0.0
+    def state_spec(self, n_classes: int) -> StateSpec:
+        spec = grouped_spec(self, n_classes, self.n_slots)
+        strata = {"c": spec.symbols["g"] * self.max_strata, "cap": self.max_strata}
+        return StateSpec(spec.kind, {**spec.symbols, **strata}, check=self._check_state)
+
+    def _check_state(self, state: StrataState) -> None:
+        if (state.seats is not None) != (self.allocation == "neyman"):
+            raise ValueError(f"must {'' if state.seats is None else 'not '}have seats")
 
     @property
-    def forgets(self) -> bool:
-        return True
+    def forgetting(self) -> "Strata":
+        return self
 
-    def forget(self, state: MemoryState, keep: float) -> None:
-        """Counts and scatter fade; of a stratum that nothing joins, others may take the place (``spare``)."""
-        assert isinstance(state, StrataState)
-        factors = aged(state.counts, keep)
+    def forget(self, state: StrataState, keep: float) -> None:
+        """Reduce counts and scatter; strata that become light may be replaced (``spare``)."""
+        factors = decay_factors(state.counts, keep)
         state.scatter *= factors
-        state.spare = SPARE
+        state.spare = MIN_STRATUM_WEIGHT
         if state.seats is None:
             state.slots.mass *= factors
             return
@@ -211,16 +218,15 @@ class Strata(Memory):
             own = slice(g * self.n_slots, (g + 1) * self.n_slots)
             state.slots.mass[own] = masses(state.seats.count, state.seats.owner[g], state.seats.slot[g])
 
-    def observe(self, state: MemoryState, example: Example) -> None:
-        assert isinstance(state, StrataState)
+    def observe(self, state: StrataState, example: Example) -> None:
         g = 0 if self.joint else int(example.y)
         j, n, step = self._join(state, g, example)
         if state.seats is not None:
             state.seats.count[j] = n
             queue, fading = self.representative == "fifo", state.spare is not None
             observe_seats(state.seats, state.slots, g, j, example, queue, fading)
-            if due(state.seats.rows[g]):
-                state.slots.mass[g * self.n_slots :][: self.n_slots] = self._share_out(state, g)
+            if is_due(state.seats.rows[g]):
+                state.slots.mass[g * self.n_slots :][: self.n_slots] = self._reallocate(state, g)
         elif self.representative == "fifo":
             state.slots.write(j, example, 1.0, n)
         elif self.representative == "reservoir":
@@ -229,7 +235,7 @@ class Strata(Memory):
             state.slots.write(j, example, step, n)
 
     def _join(self, state: StrataState, g: int, example: Example) -> tuple[int, float, float]:
-        """The stratum that an example joins or founds, its new count, and the step of its centre."""
+        """Return the stratum that an example joins or founds, its new count, and the step of its centre."""
         u, weight = example.u, example.weight
         first, used = g * self.max_strata, state.used[g]
         distances = np.square(u - state.centers[first : first + used]).sum(axis=1)
@@ -244,7 +250,7 @@ class Strata(Memory):
             return j, weight, 1.0
         j = first + near
         n = state.counts[j] + weight
-        # A row of weight k moves a centre, and adds to the scatter, as k equal rows would.
+        # A row of weight k updates the centre and the scatter as k equal rows would.
         if self.centroid_step == "mean":
             step = weight / n
             spread = weight * (1.0 - step)
@@ -257,89 +263,70 @@ class Strata(Memory):
         return j, n, step
 
     def _room(self, state: StrataState, g: int, weight: float) -> int | None:
-        """Where a row of this weight may found a stratum: free room, or that of one of which little is left."""
+        """Return the index for a new stratum: a free one, or that of a light stratum; None if there is none."""
         counts = state.counts[g * self.max_strata :][: self.max_strata]
         if state.used[g] < self.max_strata:
             return int(state.used[g])
         lightest = int(np.argmin(counts))
         return lightest if counts[lightest] < (state.spare or 0.0) * weight else None
 
-    def _share_out(self, state: StrataState, g: int) -> Array:
-        """Give the strata of a clustering their seats anew; the masses of its slots after that."""
+    def _reallocate(self, state: StrataState, g: int) -> Array:
+        """Reallocate the seats of a clustering, and return the masses of its slots."""
         assert state.seats is not None
         own = slice(g * self.max_strata, g * self.max_strata + state.used[g])
-        rounding = state.tie * (1.0 + self._squares(state, own)) / 2.0
-        return share_out(state.seats, g, own, state.scatter[own], rounding, state.tie, self.representative == "fifo")
-
-    def _squares(self, state: StrataState, own: slice) -> Array:
-        """||c_j||^2."""
         if state.lazy is not None and not state.centers.shape[1]:
-            return state.lazy.squares[own]
-        return np.asarray(np.square(state.centers[own]).sum(axis=1, dtype=float))
+            squares = state.lazy.squares[own]
+        else:
+            squares = np.asarray(np.square(state.centers[own]).sum(axis=1, dtype=float))
+        rounding = state.tie * (1.0 + squares) / 2.0
+        return reallocate(state.seats, g, own, state.scatter[own], rounding, state.tie, self.representative == "fifo")
 
-    def plan(self, state: MemoryState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
-        assert isinstance(state, StrataState)
-        if state.seats is None:
-            return self._cluster(state, U, y, weight, draws, REPRESENTATIVES[self.representative])
-        group = np.zeros(len(y), np.int64) if self.joint else y.astype(np.int64)
-        return plan_seats(
-            state.seats, state.slots.mass, group, weight, draws, self.representative == "fifo", state.spare is not None,
-            lambda rows: self._cluster(state, U[rows], y[rows], weight[rows], draws[rows], 0),
-            lambda g: self._share_out(state, g),
-        )  # fmt: skip
+    def plan(self, state: StrataState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
+        return self._plan(state, U, y, weight, draws, None)
 
-    def plan_csr(self, state: MemoryState, U: Rows, y: Array, weight: Array, draws: Array, center: Array) -> Plan:
-        assert isinstance(state, StrataState)
-        strata = state
-        strata.lazy = strata.lazy or LazyCenters.of(strata.centers, strata.used, center)
-        if strata.seats is None:
-            return self._cluster_csr(strata, U, y, weight, draws, REPRESENTATIVES[self.representative])
+    def plan_csr(self, state: StrataState, U: CSRRows, y: Array, weight: Array, draws: Array, center: Array) -> Plan:
+        state.lazy = state.lazy or LazyCenters.of(state.centers, state.used, center)
+        return self._plan(state, U, y, weight, draws, center)
 
-        def share_out(g: int) -> Array:
-            self.settle(strata, center)
-            return self._share_out(strata, g)
-
-        group = np.zeros(len(y), np.int64) if self.joint else y.astype(np.int64)
-        return plan_seats(
-            strata.seats, strata.slots.mass, group, weight, draws, self.representative == "fifo",
-            strata.spare is not None,
-            lambda part: self._cluster_csr(strata, U[part], y[part], weight[part], draws[part], 0), share_out,
-        )  # fmt: skip
-
-    def settle(self, state: MemoryState, center: Array) -> None:
-        assert isinstance(state, StrataState)
+    def settle(self, state: StrataState, center: Array) -> None:
         if state.lazy is not None and state.centers.shape[1]:
             write_centers(state.centers, center, state.lazy.c_hat, state.lazy.factors, state.lazy.stale)
 
-    def _cluster(self, state: StrataState, U: Array, y: Array, weight: Array, draws: Array, rule: int) -> Plan:
-        """The stratum of each row, its count after it, and how far a representative by ``rule`` moves."""
+    def _plan(
+        self, state: StrataState, U: Any, y: Array, weight: Array, draws: Array, center: Array | None
+    ) -> Plan:  # fmt: skip
+        """Plan dense points, or CSR points and their ``center``."""
+        if state.seats is None:
+            return self._cluster(state, U, y, weight, draws, REPRESENTATIVES[self.representative])
+
+        def reallocated(g: int) -> Array:
+            if center is not None:
+                self.settle(state, center)
+            return self._reallocate(state, g)
+
+        return plan_seats(
+            state.seats, state.slots.mass, groups_of(self, y), weight, draws, self.representative == "fifo",
+            state.spare is not None,
+            lambda rows: self._cluster(state, U[rows], y[rows], weight[rows], draws[rows], 0), reallocated,
+        )  # fmt: skip
+
+    def _cluster(self, state: StrataState, U: Any, y: Array, weight: Array, draws: Array, representative: int) -> Plan:
+        """Return the stratum of each row, its new count, and the step of its representative."""
         n = len(y)
         plan = Plan(np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
-        plan_strata(
-            U, y, weight, draws, self._rule(state, rule),
-            (state.scatter, state.used, state.counts.copy()), state.centers, tuple(plan),
-        )  # fmt: skip
-        return plan
-
-    def _cluster_csr(self, state: StrataState, U: Rows, y: Array, weight: Array, draws: Array, rule: int) -> Plan:
-        """``_cluster`` for CSR points."""
-        assert state.lazy is not None
-        n, lazy = len(y), state.lazy
-        plan = Plan(np.arange(n + 1), np.empty(n, np.int64), np.empty(n), np.empty(n))
-        plan_rows(
-            (U.data, U.indices, U.indptr), y, weight, draws, self._rule(state, rule),
-            (state.scatter, state.used, state.counts.copy()),
-            (lazy.c_hat, lazy.factors, lazy.squares, lazy.stale), tuple(plan),
-        )  # fmt: skip
-        return plan
-
-    def _rule(self, state: StrataState, representative: int) -> tuple[Any, ...]:
-        """``ClusterRule`` as a plain tuple."""
         step = 0.0 if self.centroid_step == "mean" else float(self.centroid_step)
-        return self.joint, representative, step, float(state.eps), state.tie, state.spare or 0.0
+        rule = self.joint, representative, step, float(state.eps), state.tie, state.spare or 0.0
+        strata = state.scatter, state.used, state.counts.copy()
+        if isinstance(U, CSRRows):
+            assert state.lazy is not None
+            lazy = state.lazy.c_hat, state.lazy.factors, state.lazy.squares, state.lazy.stale
+            plan_strata_csr((U.data, U.indices, U.indptr), y, weight, draws, rule, strata, lazy, tuple(plan))
+        else:
+            plan_strata(U, y, weight, draws, rule, strata, state.centers, tuple(plan))
+        return plan
 
 
 def mean_squared_distance(points: Array) -> float:
-    """Mean of ||u - u'||^2 over all pairs of different rows, by the variances; 0 for one row."""
+    """Return the mean of ||u - u'||^2 over all pairs of different rows, from the variances; 0 for one row."""
     spread = np.square(points - points.mean(axis=0, dtype=float)).sum()
     return float(2.0 * spread / max(1, len(points) - 1))

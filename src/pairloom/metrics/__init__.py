@@ -1,8 +1,7 @@
-"""How well scores rank, and where to cut them."""
+"""Ranking metrics for streams, and alert thresholds."""
 
 from pairloom.metrics.alerts import Threshold, choose_threshold, precision_at_k
-from pairloom.metrics.delong import delong
-from pairloom.metrics.estimate import Estimate
+from pairloom.metrics.intervals import Estimate, delong
 from pairloom.metrics.streaming import StreamingAUC
 from pairloom.metrics.window import WindowAUC
 

@@ -1,4 +1,4 @@
-"""Area under the curve: the share of pairs of two classes that scores put in order."""
+"""AUC: the share of pairs of two classes that the scores order correctly."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from pairloom.base.typing import Array
 
 
 def mass_below(scores: Array, mass: Array) -> Array:
-    """Mass of the rows with a lower score than each row, in each column of ``scores``; equal scores count half.
+    """Return the mass of the rows with a lower score than each row, per column of ``scores``; ties count half.
 
     Cost: O(n log n) time, O(n) numbers.
 
@@ -20,7 +20,7 @@ def mass_below(scores: Array, mass: Array) -> Array:
     np.cumsum(mass[order], axis=0, out=below[1:])
     rises = np.ones((n + 1, n_columns), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=rises[1:-1])
-    # Where the run of equal scores begins, and where it ends, in which each place of the order lies.
+    # Start and end of the run of equal scores around each position in the sorted order.
     place = np.arange(n)[:, None]
     first = np.maximum.accumulate(np.where(rises[:-1], place, 0), axis=0)
     end = np.minimum.accumulate(np.where(rises[1:], place + 1, n)[::-1], axis=0)[::-1]
@@ -31,9 +31,9 @@ def mass_below(scores: Array, mass: Array) -> Array:
 
 
 def pairs_in_order(scores: Array, positive: Array, weights: Array) -> tuple[Array, float]:
-    """Weight of the pairs that each column of ``scores`` puts in order, ties counting half; and weight of all pairs.
+    """Return the weight of the pairs that each column of ``scores`` orders correctly (ties: half), and of all pairs.
 
-    Rounding never makes the first larger than the second, and they are equal where all pairs are in order.
+    Despite rounding, the first never exceeds the second, and they are equal if all pairs are in order.
 
     >>> pairs_in_order(np.array([[3.0], [2.0], [2.0], [1.0]]), np.array([True, True, False, False]), np.ones(4))
     (array([3.5]), 4.0)
@@ -46,9 +46,9 @@ def pairs_in_order(scores: Array, positive: Array, weights: Array) -> tuple[Arra
 
 
 def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:
-    """Share of the pairs, by weight, that each column of ``scores`` puts in order; ties count half.
+    """Return the weighted share of the pairs that each column of ``scores`` orders correctly; ties count half.
 
-    It is from 0 to 1 whatever the rounding, and 1 where all pairs are in order.
+    It is in [0, 1] despite rounding, and exactly 1 if all pairs are in order.
 
     >>> weighted_auc(np.array([[3.0], [2.0], [2.0], [1.0]]), np.array([True, True, False, False]), np.ones(4))
     array([0.875])
@@ -58,12 +58,12 @@ def weighted_auc(scores: Array, positive: Array, weights: Array) -> Array:
 
 
 def mean_auc(scores: Array, labels: Array, weights: Array, targets: Array) -> Array:
-    """``weighted_auc`` of scores (rows, models, targets): of each model, the mean over targets against the rest.
+    """Return ``weighted_auc`` of scores (rows, models, targets): of each model, the mean over targets against the rest.
 
-    NaN until rows of a target and of its rest are there. Rows of weight 0 are not.
+    NaN without rows of a target and of the rest. Rows of weight 0 are ignored.
     """
-    there = weights > 0
-    scores, labels, weights = scores[there], labels[there], weights[there]
+    keep = weights > 0
+    scores, labels, weights = scores[keep], labels[keep], weights[keep]
     seen = [k for k, target in enumerate(targets) if 0 < (labels == target).sum() < len(labels)]
     if not seen:
         return np.full(scores.shape[1], np.nan)

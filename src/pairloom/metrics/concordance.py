@@ -1,4 +1,4 @@
-"""How well scores rank: the share of pairs in the right order."""
+"""Concordance: the share of pairs in the right order, for graded or real labels."""
 
 import warnings
 from typing import Any
@@ -13,11 +13,11 @@ from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight
 
 ROUNDING = 1e-12
-"""Share of all pairs below which a difference of two sums over them is rounding."""
+"""Relative tolerance of sums over all pairs."""
 
 
 def concordance(y_true: Any, y_score: Any, *, sample_weight: Any = None, groups: Any = None) -> float:
-    r"""Share of the pairs with different labels that the scores put in the right order; equal scores count half.
+    r"""Return the share of pairs with different labels that the scores order correctly; ties count half.
 
     .. math:: \sum_{y_i > y_j} w_i w_j \left([s_i > s_j] + \tfrac12 [s_i = s_j]\right) / \sum_{y_i > y_j} w_i w_j
 
@@ -30,11 +30,11 @@ def concordance(y_true: Any, y_score: Any, *, sample_weight: Any = None, groups:
     y_score
         Scores; only their order matters.
     sample_weight
-        Weights of the rows; a pair weighs the product.
+        Weights of the rows; the weight of a pair is their product.
     groups
-        Only pairs inside one group count. All that do count alike, so that long groups weigh more.
+        Only pairs within a group count. All pairs have equal weight, so that large groups have more influence.
 
-    Cost: O(n log n), however many groups.
+    Cost: O(n log n), regardless of the number of groups.
 
     >>> concordance([0, 1, 1, 2], [0.1, 0.3, 0.2, 0.2])
     0.7
@@ -51,18 +51,19 @@ def concordance(y_true: Any, y_score: Any, *, sample_weight: Any = None, groups:
     across, labels_differ, scores_differ = (_pairs(kind, weight) for kind in (g, by_label, by_score))
     inside = labels_differ - across
     if not inside > ROUNDING * labels_differ:
-        warnings.warn("no pair of different labels (inside a group) to judge", UndefinedMetricWarning, stacklevel=2)
+        text = "no pair of different labels (inside a group): the concordance is undefined"
+        warnings.warn(text, UndefinedMetricWarning, stacklevel=2)
         return float("nan")
     right_less_wrong = 0.0
     if scores_differ > 0:
-        # Kendall's tau-b. Ranked by group first, pairs across groups are all in order: taken off again below.
+        # Kendall's tau-b. Ranks are by group first, so that all pairs across groups are in order; subtract them.
         tau = weightedtau(by_label, by_score, rank=False, weigher=weight.__getitem__, additive=False).statistic
         right_less_wrong = float(tau) * np.sqrt(labels_differ * scores_differ) - across
     return float(np.clip(0.5 + 0.5 * right_less_wrong / inside, 0.0, 1.0))
 
 
 def _ranks(g: Array, values: Array) -> Array:
-    """Ranks by group, then by value; equal values of a group share one."""
+    """Return ranks by group, then by value; equal values of a group have the same rank."""
     order = np.lexsort((values, g))
     steps = (np.diff(g[order]) != 0) | (values[order][1:] != values[order][:-1])
     ranks = np.empty(len(g), np.int64)
@@ -71,5 +72,5 @@ def _ranks(g: Array, values: Array) -> Array:
 
 
 def _pairs(kind: Array, weight: Array) -> float:
-    """Weight of all pairs of different kinds."""
+    """Return the weight of all pairs of different kinds."""
     return float(weight.sum() ** 2 - np.square(np.bincount(kind, weights=weight)).sum()) / 2.0

@@ -1,13 +1,12 @@
-"""What stands at the top of a ranking: partial area, average precision, precision at k."""
+"""Metrics for the top of a ranking: partial AUC, average precision, precision at k."""
 
 import numpy as np
 
 from pairloom.base.typing import Array
-from pairloom.metrics.auc import weighted_auc
 
 
 def mass_above(scores: Array, positive: Array, weights: Array) -> tuple[Array, Array]:
-    """Weight of the positives and of the negatives at or above each distinct score, from the top; 0 first.
+    """Return the weight of the positives and of the negatives at or above each distinct score, from the top; 0 first.
 
     >>> mass_above(np.array([1.0, 2.0, 2.0]), np.array([True, True, False]), np.ones(3))
     (array([0., 1., 2.]), array([0., 1., 1.]))
@@ -21,48 +20,49 @@ def mass_above(scores: Array, positive: Array, weights: Array) -> tuple[Array, A
 
 
 def partial_auc(scores: Array, positive: Array, weights: Array, max_fpr: float) -> float:
-    r"""Area under the curve where at most ``max_fpr`` of the negatives are above, standardised to 0.5 for chance.
+    """Return the area under the ROC curve up to a false positive rate of ``max_fpr``, standardised to 0.5 for chance.
 
-    .. math:: \tfrac12 \left(1 + \frac{A - c^2 / 2}{c - c^2 / 2}\right), \quad
-        A = \int_0^c \mathrm{TPR} \, d \, \mathrm{FPR}, \quad c = \mathrm{max\_fpr}
+    As :func:`sklearn.metrics.roc_auc_score`, and for infinite scores too.
 
     Cost: O(n log n). Reference: McClish, Analyzing a portion of the ROC curve, Medical Decision Making 1989.
 
     >>> partial_auc(np.array([4.0, 3.0, 2.0, 1.0]), np.array([True, False, True, False]), np.ones(4), 0.5)
     0.6666666666666666
     """
-    if max_fpr == 1.0:
-        return float(weighted_auc(scores[:, None], positive, weights)[0])
-    own, other = mass_above(scores, positive, weights)
-    tpr, fpr = own / own[-1], other / other[-1]
-    stop = int(np.searchsorted(fpr, max_fpr, side="right"))
-    x, y = (
-        np.append(fpr[:stop], max_fpr),
-        np.append(tpr[:stop], np.interp(max_fpr, fpr[stop - 1 : stop + 1], tpr[stop - 1 : stop + 1])),
-    )
-    area, chance = float(np.trapezoid(y, x)), 0.5 * max_fpr**2
-    return min(1.0, 0.5 * (1.0 + (area - chance) / (max_fpr - chance)))  # rounding may bring it above 1
+    from sklearn.metrics import roc_auc_score  # imported here: it is slow to import
+
+    area = roc_auc_score(positive, ranks(scores), sample_weight=weights, max_fpr=max_fpr)
+    return min(1.0, float(area))  # rounding may exceed 1
 
 
 def average_precision(scores: Array, positive: Array, weights: Array) -> float:
-    r"""Mean, over the positives, of the precision at their scores; equal scores come in together.
+    """Return the mean, over the positives, of the precision at their scores; equal scores count together.
 
-    .. math:: \sum_s (R_s - R_{s'}) P_s, \quad s' \text{ the next higher score}
+    As :func:`sklearn.metrics.average_precision_score`, and for infinite scores too.
 
     Cost: O(n log n).
 
     >>> average_precision(np.array([4.0, 3.0, 2.0, 1.0]), np.array([True, False, True, False]), np.ones(4))
     0.8333333333333333
     """
-    own, other = mass_above(scores, positive, weights)
-    found = float(np.diff(own) @ (own / np.where(own > 0, own + other, 1.0))[1:] / own[-1])
-    return min(1.0, found)  # rounding may bring it above 1
+    from sklearn.metrics import average_precision_score
+
+    return min(1.0, float(average_precision_score(positive, ranks(scores), sample_weight=weights)))
+
+
+def ranks(scores: Array) -> Array:
+    """Return integers in the order of the scores: scikit-learn rejects infinite scores.
+
+    >>> ranks(np.array([0.5, np.inf, -np.inf, 0.5]))
+    array([1, 2, 0, 1])
+    """
+    return np.asarray(np.unique(scores, return_inverse=True)[1])
 
 
 def precision_at(scores: Array, positive: Array, weights: Array, k: int) -> float:
-    """Share of the positives, by weight, among the k rows with the highest scores; of all rows if there are fewer.
+    """Return the weighted share of positives among the k rows with the highest scores, or all rows if there are fewer.
 
-    Rows that tie for the last places share them: if 3 rows tie for 2 places, each counts for 2/3 of a row. With equal
+    Rows that tie for the last places share them: if 3 rows tie for 2 places, each counts as 2/3 of a row. With equal
     weights that is the mean over all ways to break the tie.
 
     Cost: O(n) time.
@@ -74,9 +74,9 @@ def precision_at(scores: Array, positive: Array, weights: Array, k: int) -> floa
 
 
 def top(scores: Array, positive: Array, weights: Array, k: float) -> tuple[float, float]:
-    """Precision and recall, by weight, of the k rows with the highest scores, as ``precision_at`` counts them.
+    """Return weighted precision and recall of the k rows with the highest scores; ties as in ``precision_at``.
 
-    k may be a fraction: 1.5 is the first row, and half of the second. The recall is NaN without positives.
+    k may be a fraction: 1.5 is the first row and half of the second. The recall is NaN without positives.
 
     Cost: O(n) time.
 
@@ -88,6 +88,6 @@ def top(scores: Array, positive: Array, weights: Array, k: float) -> tuple[float
     border = np.partition(scores, place)[place]
     above, tied = scores > border, scores == border
     counted = weights * np.where(above, 1.0, np.where(tied, (k - above.sum()) / tied.sum(), 0.0))
-    found, there = counted[positive].sum(), weights[positive].sum()
-    # Two sums in different orders: rounding may bring their ratio above 1.
-    return min(1.0, float(found / counted.sum())), min(1.0, float(found / there)) if there else np.nan
+    hits, positives = counted[positive].sum(), weights[positive].sum()
+    # The sums are in different orders, so rounding may make their ratio exceed 1.
+    return min(1.0, float(hits / counted.sum())), min(1.0, float(hits / positives)) if positives else np.nan

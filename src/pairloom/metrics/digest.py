@@ -1,9 +1,9 @@
-"""Weights along a line of scores, in bounded memory: a tree of intervals, coarse where little lies.
+"""Digest: the distribution of scores in bounded memory, as a tree of intervals that is coarse where weight is low.
 
-Scores are 64-bit whole numbers in the same order, their keys. A node (start, level) is the interval of the 2^level keys
+Scores become 64-bit integers in the same order, their keys. A node (start, level) is the interval of the 2^level keys
 from start, a multiple of 2^level, with the weight that lies somewhere in it; a row is a node of level 0. Any two
-nodes are nested or disjoint. In the order of starts, of equal ones the larger first, the nodes inside any interval of
-the tree stand side by side.
+nodes are nested or disjoint. Nodes are sorted by start, larger nodes first, so that the nodes inside any interval of
+the tree are adjacent.
 """
 
 from dataclasses import field
@@ -14,25 +14,25 @@ from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.metrics.inputs import with_room
 
-FINE = 4
-"""Nodes for each row that waits."""
+NODES_PER_ROW = 4
+"""Nodes for each waiting row."""
 
 NODE_BYTES, ROW_BYTES = 8 + 1 + 8, 8 + 8
 
-DIGEST_BYTES = FINE * NODE_BYTES + ROW_BYTES
-"""Most bytes of a digest, for each row of its room."""
+DIGEST_BYTES = NODES_PER_ROW * NODE_BYTES + ROW_BYTES
+"""Maximum bytes of a digest per row of ``room``."""
 
 POWERS = np.uint64(1) << np.arange(64, dtype=np.uint64)
 REST = np.append(POWERS - np.uint64(1), ~np.uint64(0))
-"""By level: the bits in which the keys of a node differ."""
+"""By level: the bits in which the keys of a node may differ."""
 
 SIGN = POWERS[63]
 
 
 def keys_of(scores: Array) -> Array:
-    """Whole numbers in the order of the scores, equal for equal scores; infinite ones have their place.
+    """Return integers in the order of the scores, infinite ones too, equal for equal scores.
 
-    The bits of a double, read as a whole number, rise with its size: below 0 all are inverted, above it the sign bit is
+    The bits of a double, read as an integer, increase with its size: below 0 all are inverted, above 0 the sign bit is
     set. Adding 0.0 turns -0.0 into 0.0.
 
     >>> [hex(key) for key in keys_of(np.array([-np.inf, -5e-324, -0.0, 0.0, np.inf]))]
@@ -44,12 +44,12 @@ def keys_of(scores: Array) -> Array:
 
 @node
 class Digest:
-    """Weights of keys in at most 4 ``room`` nodes, and ``room`` rows that wait to become nodes.
+    """Weights of keys in at most 4 ``room`` nodes, and up to ``room`` waiting rows.
 
-    Rows wait until there are ``room`` of them; then they become nodes, and if these are too many, the lightest
-    intervals become one node each. So the state depends on the rows and their order, and not on the calls. ``sums``
-    bounds how many additions the weight of a row has been through; ``whole`` says that all weights were whole numbers,
-    whose sums are exact below 2^53.
+    When ``room`` rows are waiting, they become nodes; if there are too many nodes, each of the lightest intervals is
+    merged into one. So the state depends on the rows and their order, not on the split into calls. ``sums`` bounds the
+    number of additions in the weight of a node; ``whole``: whether all weights are integers, whose sums are exact below
+    2^53.
 
     Cost: at most 84 ``room`` bytes. For each ``room`` rows a sort of 5 ``room`` nodes, and at most 65 passes over them.
 
@@ -78,7 +78,7 @@ class Digest:
     whole: bool = True
 
     def add(self, keys: Array, weights: Array) -> None:
-        """Take in rows, in order."""
+        """Add rows, in order."""
         self.whole = self.whole and bool((weights == np.rint(weights)).all())
         at = 0
         while at < len(keys):
@@ -93,7 +93,7 @@ class Digest:
                 self._fold(*self.nodes())
 
     def merge(self, other: "Digest") -> None:
-        """Take in what another digest holds; it stays as it was."""
+        """Add the rows of another digest, which does not change."""
         if other.rows:
             parts = zip(self.nodes(), other.nodes(), strict=True)
             self.rows, self.sums = self.rows + other.rows, max(self.sums, other.sums)
@@ -101,7 +101,7 @@ class Digest:
             self._fold(*(np.concatenate(pair) for pair in parts))
 
     def nodes(self) -> tuple[Array, Array, Array]:
-        """Starts, levels and weights of the nodes; rows that wait are nodes of level 0."""
+        """Return starts, levels and weights of the nodes; waiting rows are nodes of level 0."""
         n = self.waiting
         return (
             np.append(self.start, self.waiting_keys[:n]),
@@ -110,21 +110,21 @@ class Digest:
         )
 
     def _fold(self, start: Array, level: Array, weight: Array) -> None:
-        """Put nodes in order, those of one interval together; then the lightest, if they are too many."""
+        """Sort nodes and merge equal ones; then the lightest, if they are too many."""
         order = np.lexsort((64 - level, start))
         start, level, weight = start[order], level[order], weight[order]
         new = (start[1:] != start[:-1]) | (level[1:] != level[:-1])
         self._put(start, level, weight, new)
-        if len(self.start) > FINE * self.room:
+        if len(self.start) > NODES_PER_ROW * self.room:
             joins = join_levels(self.start, self.level)
             mass = masses(joins, self.weight)
-            apart = mass > np.partition(mass, -FINE * self.room)[-FINE * self.room]
+            apart = mass > np.partition(mass, -NODES_PER_ROW * self.room)[-NODES_PER_ROW * self.room]
             reach = np.append(self.level[:1], np.where(apart, self.level[1:], joins))
             self._put(self.start, reach, self.weight, apart)
         self.waiting_keys[:], self.waiting_weights[:], self.waiting = 0, 0.0, 0
 
     def _put(self, start: Array, level: Array, weight: Array, apart: Array) -> None:
-        """One node for each run of nodes without a cut, of the largest level there; ``apart``: cuts after each node."""
+        """Merge each run of nodes into one of their largest level; ``apart``: whether a run ends after a node."""
         first = np.append(0, np.flatnonzero(apart) + 1)
         self.level = np.maximum.reduceat(level, first)
         self.start = start[first] & ~REST[self.level]
@@ -133,15 +133,15 @@ class Digest:
 
 
 def join_levels(start: Array, level: Array) -> Array:
-    """Level of the smallest interval that holds a node and the next one."""
+    """Return the level of the smallest interval that contains a node and the next one."""
     lengths = np.searchsorted(POWERS, start[1:] ^ start[:-1], side="right").astype(np.uint8)
     return np.maximum(lengths, level[:-1])
 
 
 def masses(joins: Array, weight: Array) -> Array:
-    """All that lies in the smallest interval that holds a node and the next one.
+    """Return the weight in the smallest interval that contains a node and the next one.
 
-    Level by level: neighbours that join at one level are one from then on.
+    Level by level: neighbours that join at a level are merged for the next.
 
     >>> masses(np.array([1, 3, 2]), np.array([1.0, 2.0, 4.0, 8.0]))
     array([ 3., 15., 12.])

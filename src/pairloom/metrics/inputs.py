@@ -1,16 +1,16 @@
-"""What users pass to a metric, row by row or many at once, as three arrays; or an error that names the row."""
+"""Validation of the labels, scores and weights passed to a metric, for one row or many."""
 
 from typing import Any
 
 import numpy as np
 
 from pairloom.base.typing import Array
-from pairloom.base.validation import NUMERIC, check_weight, is_missing, refuse_masked, refuse_other_kinds
+from pairloom.base.validation import NUMERIC_KINDS, check_numeric, check_unmasked, check_weight, is_missing
 
 
-def checked(y_true: Any, score: Any, sample_weight: Any, pos_label: Any) -> tuple[Array, Array, Array]:
-    """Which rows are positive, their scores and weights (float64); without the rows of weight 0."""
-    scores = checked_scores(score)
+def check_metric_inputs(y_true: Any, score: Any, sample_weight: Any, pos_label: Any) -> tuple[Array, Array, Array]:
+    """Return which rows are positive, their scores and weights (float64), without the rows of weight 0."""
+    scores = check_scores(score)
     positive = positives(y_true, pos_label)
     if len(positive) != len(scores):
         raise ValueError(f"y_true has {len(positive)} rows, but score has {len(scores)}")
@@ -23,24 +23,24 @@ def checked(y_true: Any, score: Any, sample_weight: Any, pos_label: Any) -> tupl
     return positive[keep], scores[keep], weights[keep]
 
 
-def checked_scores(score: Any) -> Array:
-    """Scores as float64; infinite ones have their place in the order, NaN has none."""
+def check_scores(score: Any) -> Array:
+    """Return scores as float64; ValueError for NaN. Infinite scores are allowed."""
     scores = np.asarray(score)
-    if scores.dtype.kind not in NUMERIC or isinstance(score, np.ma.MaskedArray):
-        refuse_other_kinds("score", score)
+    if scores.dtype.kind not in NUMERIC_KINDS or isinstance(score, np.ma.MaskedArray):
+        check_numeric("score", score)
     try:
         scores = one_column("score", scores).astype(float)
     except OverflowError as error:
-        raise ValueError(f"score holds a number beyond all doubles: {error}") from None
+        raise ValueError(f"score has a number too large for float64: {error}") from None
     missing = np.isnan(scores)
     if missing.any():
-        raise ValueError(f"score is NaN at row {int(missing.argmax())}: it has no place in the order")
+        raise ValueError(f"score is NaN at row {int(missing.argmax())}: it cannot be ranked")
     return scores
 
 
 def positives(y_true: Any, pos_label: Any) -> Array:
-    """Which labels are the positive one: ``pos_label``, or 1 among bool, 0/1 and -1/+1."""
-    refuse_masked("y_true", y_true)
+    """Return which labels are positive: equal to ``pos_label``, or 1 for bool, 0/1 and -1/+1 labels."""
+    check_unmasked("y_true", y_true)
     labels = one_column("y_true", np.asarray(y_true))
     if labels.dtype.kind == "b" and pos_label is None:
         return labels
@@ -63,14 +63,14 @@ def positives(y_true: Any, pos_label: Any) -> Array:
 
 
 def one_column(name: str, values: Array) -> Array:
-    """A number as an array of one, a column as it is."""
+    """Return a number or a column as a 1-d array."""
     if values.ndim > 1:
-        raise ValueError(f"{name} must be a number or one column of them, got shape {values.shape}")
+        raise ValueError(f"{name} must be a number or one column of numbers; got shape {values.shape}")
     return values.reshape(-1)
 
 
 def with_room(array: Array, n: int, most: int) -> Array:
-    """The array, or a longer copy with room for n entries: a power of two, ``most`` at most, whatever the calls."""
+    """Return the array, or a longer copy with room for n entries: a power of two, at most ``most``."""
     room = min(most, max(16, 1 << (n - 1).bit_length()))
     if room <= len(array):
         return array

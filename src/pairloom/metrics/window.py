@@ -1,4 +1,4 @@
-"""How well the newest scores rank, exactly."""
+"""WindowAUC: AUC and other ranking metrics of the newest rows."""
 
 from dataclasses import KW_ONLY, field
 from typing import Any, Self
@@ -10,30 +10,30 @@ from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.metrics import curve
 from pairloom.metrics.auc import weighted_auc
-from pairloom.metrics.delong import check_level, delong
-from pairloom.metrics.inputs import checked, with_room
+from pairloom.metrics.inputs import check_metric_inputs, with_room
+from pairloom.metrics.intervals import check_level, delong
 
 
 @node
 class WindowAUC:
-    r"""Area under the curve of the newest ``size`` rows: the share of pairs in order, by weight; ties count half.
+    r"""AUC of the newest ``size`` rows: the weighted share of pairs in order; ties count half.
 
     .. math:: \sum_{i \in P, j \in N} w_i w_j \left([s_i > s_j] + \tfrac12 [s_i = s_j]\right)
         / \sum_{i \in P, j \in N} w_i w_j
 
-    Exact, for any scores but NaN. Rows of weight 0 are not there. With rows of one class only, what takes pairs is NaN.
+    It is exact for finite and infinite scores. Rows of weight 0 are ignored. With rows of one class, the AUC is NaN.
 
     Parameters
     ----------
     size
-        Rows of the window.
+        Number of rows in the window.
     pos_label
-        The label of positives, all others being negative. Without it True and 1 are positive, False, 0 and -1
-        negative, and any other label is refused.
+        The positive label; all others are negative. Default: True and 1 are positive, False, 0 and -1 negative, and
+        other labels raise ValueError.
 
-    The other fields are the state: the window as a ring, in which the place of a row depends on its number alone.
+    The other fields are the state, a ring buffer.
 
-    Cost: O(1) time for each row, O(n log n) for each value asked for; 17 bytes for each row of the window.
+    Cost: O(1) per row, O(n log n) per value; 17 bytes per row of the window.
 
     Reference: Brzezinski and Stefanowski, Prequential AUC: properties of the area under the ROC curve for data streams
     with concept drift, Knowledge and Information Systems 2017.
@@ -57,8 +57,8 @@ class WindowAUC:
         check_count("size", self.size)
 
     def update(self, y_true: Any, score: Any, sample_weight: Any = None) -> Self:
-        """Take in rows, one or many; an error changes nothing. Returns the metric itself."""
-        positive, scores, weights = checked(y_true, score, sample_weight, self.pos_label)
+        """Add rows, one or many, and return self; an error changes nothing."""
+        positive, scores, weights = check_metric_inputs(y_true, score, sample_weight, self.pos_label)
         n, end = len(scores), self.rows + len(scores)
         newest = slice(max(0, n - self.size), None)
         places = np.arange(self.rows, end)[newest] % self.size
@@ -71,51 +71,51 @@ class WindowAUC:
 
     @property
     def value(self) -> float:
-        """The area under the curve; NaN with one class."""
+        """The AUC; NaN with one class."""
         scores, positive, weights = self._window()
         return float(weighted_auc(scores[:, None], positive, weights)[0]) if self._both() else np.nan
 
     @property
     def counts(self) -> tuple[int, int]:
-        """Positives and negatives in the window, by number of rows."""
+        """Numbers of positive and of negative rows in the window."""
         positive = self._window()[1]
         n = int(positive.sum())
         return n, len(positive) - n
 
     def partial(self, max_fpr: float) -> float:
-        """``partial_auc``: the area where at most ``max_fpr`` of the negatives are above, 0.5 for chance, 1 at best."""
+        """Return the partial AUC up to a false positive rate of ``max_fpr``: 0.5 for chance, 1 at best."""
         check_number("max_fpr", max_fpr, 0.0, 1.0, open_low=True)
         return curve.partial_auc(*self._window(), max_fpr) if self._both() else np.nan
 
     @property
     def average_precision(self) -> float:
-        """Mean, over the positives, of the precision at their scores; NaN with one class."""
+        """Mean precision at the scores of the positives; NaN with one class."""
         return curve.average_precision(*self._window()) if self._both() else np.nan
 
     def precision_at(self, k: int) -> float:
-        """Share of positives, by weight, among the k rows with the highest scores; NaN without rows.
+        """Return the weighted share of positives among the k rows with the highest scores; NaN without rows.
 
-        Rows that tie for the last places share them: each counts for the places left, divided by the rows that tie.
+        Rows that tie for the last places share them equally.
         """
         check_count("k", k)
         return curve.precision_at(*self._window(), k) if self.rows else np.nan
 
     def top(self, share: float) -> tuple[float, float]:
-        """Precision and recall of the ``share`` of the rows with the highest scores; ties as in ``precision_at``.
+        """Return precision and recall of the top ``share`` of the rows; ties as in ``precision_at``.
 
-        The last row may count as a fraction of one. NaN without rows, the recall without positives as well.
+        The last row may count as a fraction. NaN without rows; the recall is also NaN without positives.
         """
         check_number("share", share, 0.0, 1.0, open_low=True)
         window = self._window()
         return curve.top(*window, share * len(window[0])) if self.rows else (np.nan, np.nan)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """``delong``: bounds that hold the area beyond the window with probability ``level``; NaN with one class."""
+        """Return DeLong's confidence interval of the AUC (:func:`delong`); NaN with one class."""
         check_level(level)
         return delong(*self._window(), level)
 
     def _window(self) -> tuple[Array, Array, Array]:
-        """Scores, which are positive, and weights."""
+        """Return scores, which are positive, and weights."""
         return self.scores[: self.rows], self.positive[: self.rows], self.weights[: self.rows]
 
     def _both(self) -> bool:

@@ -1,183 +1,52 @@
-"""The exact minimiser of the square loss over all pairs, from the moments of the classes."""
+"""The exact minimiser of the square loss over all pairs, for one penalty or for several."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from pairloom.base.aging import aged
 from pairloom.base.batch import Batch, Scored
-from pairloom.base.checks import check_count, check_number
-from pairloom.base.clock import next_calibration
+from pairloom.base.checks import check_count, check_number, check_numbers
+from pairloom.base.clock import is_solution, next_calibration, next_solution
 from pairloom.base.compiled import row_dots
+from pairloom.base.spec import StateSpec
 from pairloom.base.threads import on_one_thread
-from pairloom.base.tree import DERIVED, Rounded, node
 from pairloom.base.typing import Array
-from pairloom.engines.base import Engine, candidates
+from pairloom.engines.base import Engine, engines_of
 from pairloom.engines.state import State
-from pairloom.features.growing import refuse_growing
-from pairloom.features.linear_sum import LinearSum
-from pairloom.models.base import Mapped, Trouble, linear_scores
+from pairloom.features.base import dense_features
+from pairloom.features.capabilities import LinearSum, check_not_growing, rows_used_to_grow
+from pairloom.models.base import Many
+from pairloom.models.class_moments import BLOCK_ROWS, ClassMoments
+from pairloom.models.mapped import Mapped, linear_scores
 from pairloom.pairs import OppositeClass
 
-ROWS = 256
-"""Rows that enter the moments together, as one matrix product; the rows of the open block are kept."""
+MIN_ROWS_APART = 64
+"""Minimum number of rows between two solutions after rows were forgotten."""
 
-APART = 64
-"""Rows between two solutions, at least, in a stream that has changed."""
+LARGE_DIM = 256
+"""With more features than this, a solution takes a long time."""
 
-
-@dataclass(frozen=True)
-class TwoClasses:
-    """The all-pairs square loss of two classes: 1 - 2 <w, delta> + w' G w, with G = S_+ + S_- + delta delta'."""
-
-    G: Array
-    delta: Array
-
-    def loss(self, w: Array) -> float:
-        """Mean over all pairs."""
-        return float(1.0 - 2.0 * (w @ self.delta) + w @ self.G @ w)
-
-    def minimiser(self, alpha: float) -> Array:
-        """w with the least loss + (alpha / 2) ||w||^2."""
-        if alpha > 0:
-            try:
-                heavier = self.G.copy()
-                heavier.flat[:: len(heavier) + 1] += 0.5 * alpha
-                factor = cho_factor(heavier, overwrite_a=True, check_finite=False)
-                return np.asarray(cho_solve(factor, self.delta, check_finite=False))
-            except LinAlgError:  # alpha is lost in the rounding of G
-                pass
-        return self._by_eigenvalues(alpha)
-
-    def path(self, alphas: Array) -> Array:
-        """``minimiser`` for many penalties; coordinates that are 0 in all rows are left out."""
-        used = np.flatnonzero(np.diag(self.G) > 0)
-        w = np.zeros((len(alphas), len(self.delta)))
-        if len(used):
-            whole = len(used) == len(self.delta)
-            active = self if whole else TwoClasses(self.G[np.ix_(used, used)], self.delta[used])
-            # Below this a penalty is lost in the rounding of G, and a factor that is found all the same says nothing.
-            least = 2.0 * len(used) * np.finfo(float).eps * np.trace(active.G)
-            w[:, used] = [
-                active.minimiser(float(alpha)) if alpha > least else active._by_eigenvalues(float(alpha))
-                for alpha in alphas
-            ]
-        return w
-
-    def _by_eigenvalues(self, alpha: float) -> Array:
-        """``minimiser`` where G has no factor: directions without data are left out."""
-        values, Q = eigh(self.G)
-        known = values > len(values) * np.finfo(float).eps * max(values[-1], 1e-300)
-        along = np.where(known, Q.T @ self.delta, 0.0)
-        return np.asarray((along / (np.where(known, values, 1.0) + 0.5 * alpha)) @ Q.T)
-
-
-@node
-class ClassMoments:
-    """Of each class: weight ``counts`` (C,), ``means`` (C, D), ``scatter`` (C, D, D) around them; and the open block.
-
-    The first ``filled`` of ``rows`` (ROWS, D), with ``labels`` and ``weights``, are not in the moments yet.
-    ``solved``: a row number and the minimiser after it, once it was asked for. ``summed``: slopes, and the sum of
-    models that was last made with them.
-    """
-
-    counts: Array
-    means: Array
-    scatter: Array
-    rows: Rounded
-    labels: Array
-    weights: Array
-    filled: Array
-    solved: tuple[int, Array] | None = field(default=None, repr=False, metadata=DERIVED)
-    summed: tuple[Array, LinearSum] | None = field(default=None, repr=False, metadata=DERIVED)
-
-    @property
-    def room(self) -> int:
-        """Rows until the open block is full."""
-        return len(self.labels) - int(self.filled[0])
-
-    def fold(self) -> None:
-        """Take the open rows into the moments."""
-        n = int(self.filled[0])
-        for c in range(len(self.counts)):
-            own = np.flatnonzero(self.labels[:n] == c)
-            if len(own):
-                Z, weight = self.rows[own].astype(float), self.weights[own]
-                total = weight.sum()
-                mean = weight @ Z / total
-                away, both = mean - self.means[c], self.counts[c] + total
-                # The means' own scatter is one more row: a single product, since D x D numbers are slow to pass over.
-                spread = np.vstack([Z - mean, away])
-                top = float(weight.max())  # float32 has no room for the heaviest weights
-                spread *= np.sqrt(np.append(weight, self.counts[c] * total / both) / top)[:, None]
-                spread = spread.astype(self.rows.dtype)  # which the rows have been rounded to
-                product = spread.T @ spread
-                self.scatter[c] += product if top == 1.0 else top * product.astype(float)
-                self.means[c] += (total / both) * away
-                self.counts[c] = both
-        self.filled[0] = 0
-
-    def _merge(self, c: int, total: float, mean: Array, scatter: Array) -> None:
-        away, both = mean - self.means[c], self.counts[c] + total
-        self.scatter[c] += scatter + (self.counts[c] * total / both) * np.outer(away, away)
-        self.means[c] += (total / both) * away
-        self.counts[c] = both
-
-    def forget(self, keep: float) -> None:
-        """Let the rows so far count ``keep`` times as much."""
-        n, factors = int(self.filled[0]), aged(self.counts, keep)
-        self.counts *= factors
-        self.scatter *= factors[:, None, None]
-        self.weights[:n] *= aged(self.weights[:n], keep)
-
-    def folded(self) -> "ClassMoments":
-        """A copy with no open rows."""
-        copy = ClassMoments(
-            self.counts.copy(), self.means.copy(), self.scatter.copy(),
-            self.rows, self.labels, self.weights, self.filled.copy(),
-        )  # fmt: skip
-        copy.fold()
-        return copy
-
-    def of(self, model: int) -> TwoClasses:
-        """The class of a model against the rest; a class without rows leaves nothing to tell apart."""
-        rest = [c for c in range(len(self.counts)) if c != model and self.counts[c] > 0]
-        if not rest or self.counts[model] == 0:
-            return TwoClasses(np.zeros_like(self.scatter[0]), np.zeros_like(self.means[0]))
-        other = ClassMoments(
-            self.counts[rest[:1]],
-            self.means[rest[:1]],
-            self.scatter[rest[:1]],
-            np.empty(0),
-            np.empty(0),
-            np.empty(0),
-            np.empty(0),
-        )
-        for c in rest[1:]:
-            other._merge(0, self.counts[c], self.means[c], self.scatter[c])
-        delta = self.means[model] - other.means[0]
-        G = np.outer(delta, delta)
-        for moments, k in ((self, model), (other, 0)):
-            G += moments.scatter[k] / moments.counts[k]
-        return TwoClasses(G, delta)
+TURN_ROWS, LARGE_DIM_ROWS_APART = 32, 512
+"""With many features: number of rows between the turns of two penalties; minimum number of rows between two solutions
+of one penalty after rows were forgotten."""
 
 
 @dataclass(frozen=True)
 class Folding:
-    """Score rows with the last solution, then keep them; ``rows`` of them enter the moments together."""
+    """Score rows with the last solution, then add them to the moments, ``rows`` at a time."""
 
     rows: int
     double: bool
     any_part: bool
 
-    def takes(self, model: "ExactLearner", state: State, batch: Batch) -> bool:
+    def takes(self, model: "FromMoments", state: State, batch: Batch) -> bool:
         return True
 
-    def run(self, model: "ExactLearner", state: State, batch: Batch) -> Array:
-        Z = model.features.dense(state.phi, batch.X)
+    def run(self, model: "FromMoments", state: State, batch: Batch) -> Array:
+        Z = dense_features(model.features, state.phi, batch.X)
         scores = np.column_stack([row_dots(Z, w) for w in state.w]).astype(float)
         kept, n = state.memory, len(batch)
         new = slice(int(kept.filled[0]), int(kept.filled[0]) + n)
@@ -190,103 +59,214 @@ class Folding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactLearner(Mapped):
-    """Moments in, minimiser out; for the test-then-train scores it is solved for at some rows only."""
+class FromMoments(Mapped):
+    """A model whose weights are computed from the moments of the classes.
+
+    For the test-then-train scores, the weights are computed only at some rows.
+    """
 
     engines: ClassVar[Mapping[str, Sequence[Engine]]] = {
         "reference": (Folding(1, double=True, any_part=True),),
-        "fused": (Folding(ROWS, double=False, any_part=False),),
+        "fused": (Folding(BLOCK_ROWS, double=False, any_part=False),),
     }
     large_products: ClassVar[bool] = True
 
     pairs: OppositeClass = field(default_factory=OppositeClass)
-    alpha: float = 1e-4
     max_bytes: int = 2**30
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse_growing(self.features, type(self).__name__)
-        check_number("alpha", self.alpha, 0)
         check_count("max_bytes", self.max_bytes)
 
-    @property
-    def n_vectors(self) -> int:
-        return len(self.pairs.targets)
+    @abstractmethod
+    def solve(self, state: State) -> Array:
+        """Return the minimisers for all rows so far, one row for each penalty and target."""
 
     @property
-    def needs_data(self) -> bool:
-        return self.features.needs_data
+    def block_rows(self) -> int:
+        """Number of rows added to the moments at once."""
+        rows: int = engines_of(self)[0].rows  # type: ignore[attr-defined]
+        return rows
 
     def init(self, n_features: int, first: Batch | None) -> State:
-        return self.begin(n_features, first, lambda phi, rows: start_moments(self, n_features, self.max_bytes))
+        D, C, rows = self.features.n_outputs(n_features), self.pairs.n_groups, self.block_rows
+        need = 8 * C * D * D
+        if need > self.max_bytes:
+            raise ValueError(
+                f"ExactAUC keeps {C} matrices of {D:,} x {D:,} numbers, {need / 1e9:.3g} GB; max_bytes="
+                f"{self.max_bytes} allows {int((self.max_bytes / (8 * C)) ** 0.5):,} columns. Raise max_bytes, map the "
+                "rows to fewer features, such as features=RandomFourier(1024), or use SPAM(), which keeps a few vectors"
+            )
+        moments = ClassMoments(
+            np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D)), np.zeros((rows, D), self.dtype),
+            np.zeros(rows), np.zeros(rows), np.zeros(1, np.int64),
+        )  # fmt: skip
+        return self.begin(n_features, first, lambda phi, rows: moments)
+
+    @on_one_thread
+    def coef(self, state: State) -> Array:
+        """Return ``solve(state)``, cached for the same rows; the cache is not part of the state."""
+        known: tuple[int, Array] | None = state.memory.solved
+        if known is None or known[0] != state.t:
+            state.memory.solved = known = (state.t, self.solve(state))
+        return known[1]
+
+    def score(self, state: State, X: Any) -> Array:
+        """Return <w, phi(x)> of each row, with the minimisers for all rows so far."""
+        return linear_scores(self.features, state, self.coef(state), X)
+
+    def memory_spec(self, n_features: int, dim: int) -> StateSpec:
+        return StateSpec(ClassMoments, {"s": self.block_rows})
+
+    def check_state(self, t: int, state: State) -> None:
+        state.check_plain(t)
+        filled = max(0, t - rows_used_to_grow(self.features, state.phi)) % self.block_rows
+        if state.memory.filled[0] != filled:
+            raise ValueError(f"must have {filled} rows in the open block")
+
+    @property
+    def forgetting(self) -> Self:
+        return self
+
+    def forget(self, state: State, keep: float) -> None:
+        """Reduce the weight of the moments; the minimisers stay the same until new rows arrive."""
+        state.forget(keep)
+        state.memory.forget(keep)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactLearner(FromMoments):
+    """The minimiser of the square loss over all pairs, with the penalty (``alpha`` / 2) ||w||^2."""
+
+    alpha: float = 1e-4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_not_growing(self.features, type(self).__name__)
+        check_number("alpha", self.alpha, 0)
 
     def run(self, state: State, batch: Batch) -> Scored:
-        due = next_calibration(*clock(state)) == state.t + len(batch)
+        due = self._next_solution(state) == state.t + len(batch)
         scored = self.learn(state, batch)
         if due:
             state.w[:] = self.solve(state)
         return scored
 
     def solve(self, state: State) -> Array:
-        """The minimiser for all rows so far, one row per target."""
         moments = state.memory.folded()
         made = [moments.of(int(k)).minimiser(self.alpha) for k in self.pairs.targets]
         return np.array(made).astype(state.w.dtype)
 
-    def coef(self, state: State) -> Array:
-        """``solve``, once for the same rows."""
-        return solved(self, state)
-
-    def score(self, state: State, X: Any) -> Array:
-        """<w, phi(x)> of each row, with the minimiser for all rows so far."""
-        return linear_scores(self.features, state, self.coef(state), X)
-
     def next_row(self, state: State) -> int:
-        return min(next_calibration(*clock(state)), state.t + int(state.memory.room))
+        return min(self._next_solution(state), state.t + int(state.memory.room))
 
-    def check_room(self, state: State | None, n: int) -> None:
-        """There is room for every row."""
+    def _next_solution(self, state: State) -> int:
+        if state.since is None:
+            return next_calibration(state.t)
+        return next_calibration(state.t, int(state.since), MIN_ROWS_APART)
 
-    def trouble(self, state: State, told: float) -> Trouble | None:
-        """None: there are no steps."""
-        return None
+
+@dataclass(frozen=True, kw_only=True)
+class ExactPath(FromMoments, Many):
+    """An :class:`ExactLearner` for each penalty ``alphas``, in units of trace(G) / t.
+
+    In weights and scores, the targets of the first penalty come first. For the test-then-train scores, the minimisers
+    are computed a few times per doubling of the stream; with many features the penalties take turns, so that no row
+    waits for all of them.
+
+    Parameters
+    ----------
+    alphas : the penalties.
+    since : the row before which no minimiser is computed, and scores are 0.
+    turn : number of penalties that take their turn before these.
+    max_bytes : largest size of the moments.
+
+    >>> from pairloom import Stream
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 3))
+    >>> path = Stream(ExactPath(alphas=(1e-3, 1e-1))).partial_fit(X, np.where(X[:, 0] > 1, 1, -1))
+    >>> path.coef.shape, path.only(1).model.alphas
+    ((2, 3), (0.1,))
+    """
+
+    alphas: tuple[float, ...] = (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)
+    since: int = 0
+    turn: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_numbers("alphas", self.alphas, 0)
+
+    def __len__(self) -> int:
+        return len(self.alphas)
 
     @property
-    def forgets(self) -> bool:
-        return True
+    def n_vectors(self) -> int:
+        return len(self.alphas) * len(self.pairs.targets)
 
-    def forget(self, state: State, keep: float) -> None:
-        """The moments weigh less; the minimiser is the same until new rows come."""
-        state.forget(keep)
-        state.memory.forget(keep)
+    def shaped(self, scores: Array) -> Array:
+        """Reshape scores for users: a column per penalty and target, or one dimension if there is only one."""
+        return scores[:, 0] if scores.shape[1] == 1 else scores
 
+    def pick(self, index: int) -> "ExactPath":
+        """Return the path of one penalty."""
+        return replace(self, alphas=(self.alphas[index],), turn=self.turn + range(len(self))[index])
 
-def clock(state: State) -> tuple[int, int, int]:
-    """Rows so far, those that no longer count, and the least rows between two solutions, if any do not."""
-    return (state.t, 0, 1) if state.since is None else (state.t, int(state.since), APART)
+    def only(self, index: int, state: State) -> tuple[State, Array]:
+        """Return the state of one of the models, and the columns of its scores."""
+        size = len(self.pairs.targets)
+        rows = index * size + np.arange(size)
+        moments = replace(state.memory, solved=None, summed=None)
+        return replace(state, memory=moments, w=state.w[rows], w_bar=state.w_bar[rows]), rows
 
+    def run(self, state: State, batch: Batch) -> Scored:
+        scored, size = self.learn(state, batch), len(self.pairs.targets)
+        clock = self._clock(state)
+        due = [
+            k for k, turn in enumerate(self._turns(state))
+            if is_solution(state.t - turn, *clock) and state.t >= self.since
+        ]  # fmt: skip
+        if due:
+            made = self._solve(state, [self.alphas[k] for k in due])
+            state.w.reshape(len(self), size, -1)[due] = made
+            state.memory.summed = None
+        return scored
 
-def start_moments(model: Mapped, n_features: int, max_bytes: int) -> ClassMoments:
-    """The moments of no rows; ValueError if they would be too large."""
-    D, C = model.features.n_outputs(n_features), model.pairs.n_groups
-    need = 8 * C * D * D
-    if need > max_bytes:
-        raise ValueError(
-            f"ExactAUC keeps {C} matrices of {D:,} x {D:,} numbers, {need / 1e9:.3g} GB; max_bytes="
-            f"{max_bytes} allows {int((max_bytes / (8 * C)) ** 0.5):,} columns. Raise max_bytes, map the "
-            "rows to fewer features, such as features=RandomFourier(1024), or use SPAM(), which keeps a few vectors"
-        )
-    rows: int = candidates(model)[0].rows  # type: ignore[attr-defined]
-    return ClassMoments(
-        np.zeros(C), np.zeros((C, D)), np.zeros((C, D, D)), np.zeros((rows, D), model.dtype),
-        np.zeros(rows), np.zeros(rows), np.zeros(1, np.int64),
-    )  # fmt: skip
+    def _turns(self, state: State) -> list[int]:
+        """Return the delay of each penalty's solution, in rows."""
+        return [TURN_ROWS * (self.turn + k) if state.w.shape[1] > LARGE_DIM else 0 for k in range(len(self))]
 
+    def _clock(self, state: State) -> tuple[int, int]:
+        """Return ``since`` and ``apart`` for the schedule of solutions."""
+        if state.since is None:
+            return 0, 1
+        return int(state.since), LARGE_DIM_ROWS_APART if state.w.shape[1] > LARGE_DIM else 1
 
-@on_one_thread
-def solved(model: Any, state: State) -> Array:
-    """The weights for all rows so far: solved for once, and not part of the state."""
-    known: tuple[int, Array] | None = state.memory.solved
-    if known is None or known[0] != state.t:
-        state.memory.solved = known = (state.t, model.solve(state))
-    return known[1]
+    def _solve(self, state: State, alphas: Sequence[float]) -> Array:
+        """Return the minimisers for all rows so far: (penalties, targets, D)."""
+        moments = state.memory.folded()
+        problems = [moments.of(int(k)) for k in self.pairs.targets]
+        unit = np.array(alphas) / max(1.0, float(moments.counts.sum()))
+        return np.stack([problem.path(unit * np.trace(problem.G)) for problem in problems], axis=1)
+
+    def solve(self, state: State) -> Array:
+        return self._solve(state, self.alphas).reshape(self.n_vectors, -1).astype(state.w.dtype)
+
+    def next_row(self, state: State) -> int:
+        clock = self._clock(state)
+        turns = [turn + next_solution(max(0, state.t - turn), *clock) for turn in self._turns(state)]
+        return min(*turns, state.t + int(state.memory.room))
+
+    def quick(self, state: State, X: Any) -> Array:
+        """Return the scores by the minimisers last computed during learning."""
+        return linear_scores(self.features, state, state.w, X)
+
+    def linear_sum(self, state: State, slopes: Array) -> LinearSum | None:
+        """Return the sum of the minimisers of ``quick``, cached for the same minimisers and slopes."""
+        known: tuple[Array, LinearSum] | None = state.memory.summed
+        if known is not None and np.array_equal(known[0], slopes):
+            return known[1]
+        racing = self.features.racing
+        total = None if racing is None else racing.linear_sum(state.phi, state.w.reshape(*slopes.shape, -1), slopes)
+        state.memory.summed = None if total is None else (slopes.copy(), total)
+        return total

@@ -1,64 +1,66 @@
-"""Many models, one pass: on a stream there is no cross-validation, so candidates learn side by side."""
+"""Many models in one pass: cross-validation is impossible on a stream, so candidates learn side by side."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_count
+from pairloom.base.spec import StateSpec
 from pairloom.base.threads import on_one_thread
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
 from pairloom.engines import blocked
 from pairloom.engines.base import Engine, EngineName, run_engine
 from pairloom.engines.blocked import GridState
-from pairloom.engines.lanes import Lanes, arrange
+from pairloom.engines.blocked_lanes import Lanes, arrange
 from pairloom.engines.state import WORST, State
 from pairloom.features import FeatureMap
-from pairloom.features.growing import refuse_growing
-from pairloom.features.linear_sum import Member, Share
+from pairloom.features.capabilities import FrozenShare, FrozenSum, check_not_growing
 from pairloom.memory import Memory
-from pairloom.models.base import Dtype, Model, Trouble, linear_scores
+from pairloom.models.base import Dtype, Instability, Many
 from pairloom.models.learner import Learner
-from pairloom.models.many import Many
+from pairloom.models.mapped import linear_scores
 from pairloom.pairs import Pairs
 
-SHARED = ("features", "pairs", "memory", "dtype", "seed")
-"""What the learners of a grid have in common."""
+SHARED_PARTS = ("features", "pairs", "memory", "dtype", "seed")
+"""Parameters that the learners of a grid share."""
 
-MOST_SLOTS = 4096
-"""A grid keeps the inner products of all pairs of slots."""
+MAX_SLOTS = 4096
+"""Maximum number of slots of a grid, which keeps the inner products of all pairs of slots."""
 
 
 @dataclass(frozen=True, repr=False)
-class Grid(Model, Many):
-    """Many learners over one feature map and one memory, for the price of a few.
+class Grid(Many):
+    """Many learners over one feature map and one memory, at the cost of a few.
 
-    What the memory keeps does not depend on a model, so that mapping, clustering and inner products are done once for
-    all. Every model is what it would be alone, up to rounding (relative 1e-10 in float64, 1e-5 in float32).
+    The content of the memory does not depend on the model, so that mapping, clustering and inner products are shared.
+    Every model learns as it would alone, up to rounding (relative 1e-10 in float64, 1e-5 in float32).
 
     Parameters
     ----------
     learners : learners that differ only in loss, step, penalty (L2) and average.
-    block_rows : rows whose products are taken together; by default 128, or 256 for 64 models and more.
+    block_rows : rows learned together, in blocks; by default 128, or 256 for 64 models and more.
 
-    Rows are learned in blocks that begin at multiples of ``block_rows`` of the stream, however it is cut into calls;
-    the rows of the block that is still open are kept. Whoever asks for weights or scores gets those after all rows:
-    the open block is then evaluated on a copy. So the bits do not depend on the cuts, nor on who looked when.
-    A model whose weights leave the range of numbers (beyond 1e15, or not finite) is put back to the start of its block
-    and frozen, with a StabilityWarning; the others do not notice.
+    Rows are learned in blocks that start at multiples of ``block_rows``, regardless of the split into calls; the rows
+    of the open block are kept. Weights and scores always include all rows: to compute them, a copy of the state learns
+    the open block. So results are bitwise independent of the split into calls and of when the model is inspected. A
+    model that diverges (weights beyond 1e15, or not finite) is reset to the start of its block and stops learning, with
+    a StabilityWarning; the others are not affected.
 
-    Learn with ``Stream(grid)``: ``stream.score(X)`` has a column for each model, ``stream.auc()`` an area, and
-    ``stream.only(i)`` is the stream of model i alone, which goes on where the grid is.
+    Learn with ``Stream(grid)``: ``stream.score(X)`` has a column for each model, ``stream.auc()`` an AUC, and
+    ``stream.only(i)`` is the stream of model i alone, which continues from the state of the grid.
 
-    Cost: see :mod:`pairloom.engines.blocked`. For G models, S slots and b rows in a block, besides what one learner
-    keeps: (G + G_averaged) D + S^2 + 4096 G + b d numbers.
+    Cost: see :mod:`pairloom.engines.blocked`. For G models, S slots and b rows in a block, in addition to the state of
+    one learner: (G + G_averaged) D + S^2 + 4096 G + b d numbers.
 
     >>> from dataclasses import replace
-    >>> from pairloom import Constant, Gaussian, RandomFourier, Stream
+    >>> from pairloom import Stream
+    >>> from pairloom.features import Gaussian, RandomFourier
+    >>> from pairloom.steps import Constant
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(3000, 2)), np.ones(3000)
     >>> y[(X ** 2).sum(axis=1) > 2] = -1
@@ -88,9 +90,10 @@ class Grid(Model, Many):
         if block_rows is not None:
             check_count("block_rows", block_rows)
         one = learners[0]
-        size = default_rows(len(learners) * len(one.pairs.targets)) if block_rows is None else block_rows
-        values = {"learners": learners, "block_rows": size, "features": one.features, "pairs": one.pairs}
-        for name, value in {**values, "memory": one.memory, "dtype": one.dtype, "seed": one.seed}.items():
+        if block_rows is None:
+            block_rows = 128 if len(learners) * len(one.pairs.targets) < 64 else 256
+        shared = {name: getattr(one, name) for name in SHARED_PARTS}
+        for name, value in {"learners": learners, "block_rows": block_rows, **shared}.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -101,7 +104,7 @@ class Grid(Model, Many):
 
     @cached_property
     def lanes(self) -> Lanes:
-        """The weight vectors in the order in which they lie side by side."""
+        """The weight vectors in the order in which they are stored."""
         return arrange(self.learners, len(self.pairs.targets))
 
     @property
@@ -109,22 +112,19 @@ class Grid(Model, Many):
         return len(self.lanes)
 
     @property
-    def needs_data(self) -> bool:
-        return self.learners[0].needs_data
-
-    @property
     def takes_nan(self) -> bool:
         return self.learners[0].takes_nan
 
-    def warm_rows(self, n_features: int) -> int:
-        return self.learners[0].warm_rows(n_features)
+    @property
+    def warm_rows(self) -> int:
+        return self.learners[0].warm_rows
 
     def init(self, n_features: int, first: Batch | None) -> GridState:
         one = self.learners[0].init(n_features, first)
         n, n_slots, dim, kind = len(self.lanes), len(one.memory.slots.mass), one.w.shape[1], one.w.dtype
-        if n_slots > MOST_SLOTS:
+        if n_slots > MAX_SLOTS:
             raise ValueError(
-                f"a grid keeps the inner products of all pairs of slots and takes at most {MOST_SLOTS} of them; "
+                f"a grid keeps the inner products of all pairs of slots and takes at most {MAX_SLOTS} slots; "
                 f"{self.memory} has {n_slots}"
             )
         return GridState(
@@ -133,7 +133,7 @@ class Grid(Model, Many):
         )  # fmt: skip
 
     def run(self, state: GridState, batch: Batch) -> Scored | None:
-        """Learn the block that these rows fill, or keep them."""
+        """Learn the block that these rows complete, or keep them."""
         rows = batch if state.open is None else Batch.join([state.open, batch])
         if len(rows) < self.block_rows:
             state.ahead, state.open = None, rows.copy() if rows is batch else rows
@@ -142,78 +142,97 @@ class Grid(Model, Many):
         state.ahead = state.open = None
         return Scored(state.t, scores, rows.y, rows.weight, rows.query)
 
+    def n_scored(self, state: GridState, t: int) -> int:
+        return state.t
+
     def waiting(self, state: GridState) -> Scored | None:
-        """Scores of the rows of the open block."""
+        """Return the scores of the rows of the open block."""
         if state.open is None:
             return None
         rows = state.open
         return Scored(state.t + len(rows), self._ahead(state)[1], rows.y, rows.weight, rows.query)
 
     def coef(self, state: GridState) -> Array:
-        """The output iterates: one row per model, or with more than two classes one for each of its classes."""
+        """Return the output iterates: one row per model, or one per model and class if there are more than two."""
         now, n = self._now(state), self.lanes.n_averaged
         return np.concatenate([now.w_bar[:n], now.w[n:]])[self.lanes.order]
 
     def score(self, state: GridState, X: Any) -> Array:
-        """Scores of each row by each model."""
+        """Return scores of each row by each model."""
         return linear_scores(self.features, state, self.coef(state), X)
 
-    def freeze(self, state: GridState, slopes: Array, share: Share) -> Member | None:
-        """The sum over all weights; rows are scored model by model, as when they are learned."""
+    def freeze(self, state: GridState, slopes: Array, share: FrozenShare) -> FrozenSum | None:
+        """Return the sum over all weights; ``mixed_scores`` still sums the models' scores, as learning does."""
         w = self.coef(state).reshape(*slopes.shape, -1)
-        total = self.features.linear_sum(state.phi, w, slopes)
+        racing = self.features.racing
+        total = None if racing is None else racing.linear_sum(state.phi, w, slopes)
         return None if total is None else total.frozen(share)
 
-    def shaped(self, scores: Array) -> Array:
-        """(rows, models), or (rows, models, classes) for more than two classes."""
-        n = len(self.pairs.targets)
-        return scores.reshape((len(scores), len(self), n) if n > 1 else (len(scores), len(self)))
+    def state_spec(self, n_features: int, t: int, room: int) -> StateSpec:
+        if len(self) * max(1, self.pairs.n_groups) > room:
+            raise ValueError(f"{self!r:.80} has more weights than the file has numbers")
+        spec = self.learners[0].state_spec(n_features, t, room)
+        symbols = {**spec.symbols, "v": self.n_vectors, "a": self.lanes.n_averaged}
+        fields = {"w_bar": "R a D", "tally": "f8 7 v 0:LATE"}
+        return replace(spec, kind=GridState, symbols=symbols, fields=fields, check=partial(self._check_state, t))
+
+    def _check_state(self, t: int, state: GridState) -> None:
+        waiting = 0 if state.open is None else len(state.open)
+        if t % self.block_rows != waiting:
+            raise ValueError(f"must have the rows of a block of {self.block_rows} open")
+        state.check_plain(t - waiting)
+        rows, keep = (np.zeros((0, 2)) if state.faded is None else state.faded).T
+        whole = (rows == np.floor(rows)) & (rows >= 1) & (rows <= waiting)
+        if not whole.all() or (np.diff(rows) < 0).any() or not ((keep > 0) & (keep <= 1)).all():
+            raise ValueError(f"must forget after some of the {waiting} rows of the open block, in order")
 
     def next_row(self, state: GridState) -> int:
-        """The end of the open block."""
+        """Return the end of the open block."""
         return state.t + self.block_rows
+
+    @property
+    def limited(self) -> "Grid | None":
+        return None if self.memory.limited is None else self
 
     def check_room(self, state: GridState | None, n: int) -> None:
         waiting = 0 if state is None or state.open is None else len(state.open)
-        self.memory.check_room(None if state is None else state.memory, waiting + n)
+        if self.memory.limited is not None:
+            self.memory.limited.check_room(None if state is None else state.memory, waiting + n)
 
-    def trouble(self, state: GridState, told: float) -> Trouble | None:
-        """The models that are frozen, if there are more than there were.
+    def instability(self, state: GridState, reported: float) -> Instability | None:
+        """Return a warning if more models have diverged.
 
-        Not the steps that were cut: in a grid some are too long on purpose, and ``stream.only(i)`` tells.
+        Cut steps are not reported: some steps of a grid are too long on purpose, and ``stream.only(i)`` warns.
         """
-        frozen = self._frozen(state)
-        if not frozen or -len(frozen) >= told:
+        diverged = self._diverged(state)
+        if not diverged or -len(diverged) >= reported:
             return None
-        named = ", ".join(f"{i} (row {row:,})" for i, row in frozen.items())
-        return Trouble(
-            -len(frozen),
-            f"the weights of these models left the range of numbers, and they are frozen: {named}. "
-            "Lower their eta, or scale the columns.",
-        )
+        named = ", ".join(f"{i} (row {row:,})" for i, row in diverged.items())
+        text = f"these models diverged and have stopped learning: {named}. Lower their eta, or scale the columns."
+        return Instability(-len(diverged), text)
 
     @property
-    def forgets(self) -> bool:
-        return any(learner.forgets for learner in self.learners)
+    def forgetting(self) -> "Grid | None":
+        return self if any(learner.forgetting is not None for learner in self.learners) else None
 
     def forget(self, state: GridState, keep: float) -> None:
-        """At once, or where a block is open, when its rows so far are learned."""
+        """Forget at once or, if a block is open, after its current rows are learned."""
         if state.open is None:
             self._fade(state, keep)
             return
         before = np.zeros((0, 2)) if state.faded is None else state.faded
         state.faded, state.ahead = np.vstack([before, [len(state.open), keep]]), None
 
-    def frozen(self, state: GridState) -> dict[int, int]:
-        """The models that are frozen, each with the row at which it was."""
-        return self._frozen(self._now(state))
+    def diverged(self, state: GridState) -> dict[int, int]:
+        """Return the models that diverged and stopped learning, each with the first row of the block."""
+        return self._diverged(self._now(state))
 
     def pick(self, index: int) -> Learner:
-        """One of the learners."""
+        """Return one of the learners."""
         return self.learners[index]
 
     def only(self, index: int, state: GridState) -> tuple[State, Array]:
-        """What one of the learners has learned, and the columns of its scores."""
+        """Return the state of one of the learners, and the columns of its scores."""
         now, n = self._now(state), len(self.pairs.targets)
         columns = range(len(self))[index] * n + np.arange(n)
         lanes = self.lanes.order[columns]
@@ -224,7 +243,7 @@ class Grid(Model, Many):
         return copy(State(now.phi, now.memory, now.rng, w, w_bar, now.t, tally, since=now.since)), columns
 
     def _learn(self, state: GridState, rows: Batch) -> Array:
-        """Learn the rows of a block, cut where something is forgotten; their scores."""
+        """Learn the rows of a block, split at the rows where the model forgets; return their scores."""
         faded = [] if state.faded is None else state.faded.tolist()
         state.faded, scores, at = None, [], 0
         for end, keep in [*faded, (len(rows), 1.0)]:
@@ -237,46 +256,47 @@ class Grid(Model, Many):
 
     def _fade(self, state: GridState, keep: float) -> None:
         state.forget(keep)
-        self.memory.forget(state.memory, keep)
+        if self.memory.forgetting is not None:
+            self.memory.forgetting.forget(state.memory, keep)
 
     def _now(self, state: GridState) -> GridState:
-        """The state after all rows, those of the open block too."""
+        """Return the state after all rows, including those of the open block."""
         return state if state.open is None else self._ahead(state)[0]
 
     @on_one_thread
     def _ahead(self, state: GridState) -> tuple[GridState, Array]:
-        """The state after the rows of the open block, and their scores."""
+        """Return the state after the rows of the open block, and their scores."""
         known: tuple[GridState, Array] | None = state.ahead
         if known is None:
             assert state.open is not None
-            # Another thread may ask at the same time, or this one be interrupted: it is shown when it is complete.
+            # Assign the complete result: another thread may read it, or this one may be interrupted.
             ahead = copy(state)
             known = ahead, self._learn(ahead, state.open)
             ahead.open = None
             state.ahead = known
         return known
 
-    def _frozen(self, state: GridState) -> dict[int, int]:
+    def _diverged(self, state: GridState) -> dict[int, int]:
         rows = state.frozen[self.lanes.order].reshape(len(self), -1).max(axis=1)
         return {int(i): int(rows[i]) for i in np.flatnonzero(rows)}
 
 
 def check_learners(learners: tuple[Learner, ...]) -> None:
-    """Raise unless these can learn side by side."""
+    """Raise ValueError unless these learners can learn side by side."""
     if not learners:
-        raise ValueError("a grid needs at least one learner")
-    for name in SHARED:
+        raise ValueError("learners is empty: a grid needs at least one learner")
+    for name in SHARED_PARTS:
         different = {repr(getattr(learner, name)) for learner in learners}
         if len(different) > 1:
             raise ValueError(
-                f"the learners of a grid have one {name}, got {', '.join(sorted(different))}: make them by "
+                f"the learners of a grid must share one {name}; got {', '.join(sorted(different))}: make them with "
                 "replace(learner, step=..., penalty=..., loss=..., average=...)"
             )
-    refuse_growing(learners[0].features, "a grid")
-    if learners[0].features.sparse:
-        raise ValueError(f"a grid multiplies dense features; got {learners[0].features}: learn them one by one")
+    check_not_growing(learners[0].features, "a grid")
+    if learners[0].features.sparse is not None:
+        raise ValueError(f"a grid needs dense features; got {learners[0].features}: learn these models one by one")
     if learners[0].memory.weighting == "sum":
-        raise ValueError(f"a grid takes weights that are shares, not sums; got {learners[0].memory}")
+        raise ValueError(f"a grid needs pair weights that are shares, not sums; got {learners[0].memory}")
     for learner in learners:
         if not learner.penalty.only_shrinks:
             raise ValueError(f"a grid takes penalty=L2(...), explicit or proximal; got {learner.penalty}")
@@ -284,13 +304,8 @@ def check_learners(learners: tuple[Learner, ...]) -> None:
             raise ValueError(f"a grid takes gradient steps; got {learner.step}")
         if learner.step.per_coordinate:
             raise ValueError(
-                f"a grid keeps inner products in place of weights, which needs one step for all coordinates; got "
+                f"a grid needs one step for all coordinates, since it keeps inner products in place of weights; got "
                 f"{learner.step}"
             )
         if learner.by_specification:
-            raise ValueError("a grid has its own engine: leave engine='auto'")
-
-
-def default_rows(n_vectors: int) -> int:
-    """Rows of a block: few make small products, many make many coefficients."""
-    return 128 if n_vectors < 64 else 256
+            raise ValueError("a grid has its own engine: use engine='auto'")

@@ -1,28 +1,31 @@
-"""The parts put together: min_w sum_t sum_{j in B_t} p_j l(<w, phi(x_t) - phi(x_j)>; y_t, y_j) + Omega(w)."""
+"""A model composed of parts: min_w sum_t sum_{j in B_t} p_j l(<w, phi(x_t) - phi(x_j)>; y_t, y_j) + Omega(w)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from pairloom.base.batch import Batch, Scored
+from pairloom.base.clock import NEVER
 from pairloom.base.csr import is_sparse
+from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.typing import Array
 from pairloom.engines import cells, fused, reference, sparse
 from pairloom.engines.base import Engine, always_runs
 from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
-from pairloom.features.base import Change
+from pairloom.features.base import dense_features
+from pairloom.features.capabilities import Change
 from pairloom.losses import Loss, Residual, Square
 from pairloom.memory import Example, Memory, MemoryState, Slots, Strata
-from pairloom.models.base import Mapped, Trouble, classes, linear_scores
+from pairloom.models.mapped import Mapped, classes, linear_scores
 from pairloom.pairs import NO_QUERY
 from pairloom.steps import L2, Penalty
 
 
 class Partners(NamedTuple):
-    """The slots with which an example makes pairs: ``points`` phi(x_j), their ``labels``, and the ``weights`` p_j."""
+    """The slots that an example is paired with: ``points`` phi(x_j), their ``labels``, and their ``weights`` p_j."""
 
     points: Array
     labels: Array
@@ -33,29 +36,30 @@ class Partners(NamedTuple):
 class Learner(Mapped):
     """A model <w, phi(x)> learned from pairs, one example at a time, in one pass.
 
-    Each symbol of the objective is one part; a system of the literature is a choice of parts. A learner is a value: it
-    says how to learn, and a :class:`~pairloom.Stream` learns.
+    Each symbol of the objective is one part; a published system is a choice of parts. A learner is an immutable
+    description of the model; a :class:`~pairloom.Stream` does the learning.
 
     Parameters
     ----------
     features : phi.
-    pairs : which pairs count, and what is asked of them.
+    pairs : which pairs are used, and how their scores should differ.
     loss : l.
     memory : B_t and p_j.
-    step : eta_t; with ``AdaGrad`` a step for each coordinate, and as many more numbers as there are weights.
+    step : eta_t; ``AdaGrad`` has one step size per coordinate, and keeps one more number per weight.
     penalty : Omega.
     average : the iterate that scores: "last" (the paper), "mean", or "poly" (forgets the start).
-    dtype : of the mapped examples and the weights.
-    seed : of all randomness; None takes a fresh one.
-    engine : "fused" (compiled; what "auto" takes), "reference" (NumPy in float64, the specification), or an engine of
-        your own (:class:`~pairloom.engines.base.Engine`).
+    dtype : dtype of the mapped examples and the weights.
+    seed : seed of all randomness; None draws a fresh seed.
+    engine : "fused" (compiled; the default of "auto"), "reference" (NumPy in float64, the specification), or a custom
+        engine (:class:`~pairloom.engines.base.Engine`).
 
-    If a part holds a rule on data ("median", "auto", scaling, landmarks), the first 1,024 rows are kept (more, if
-    ``features.warm_rows`` says so); at rows 1, 4, 16, ..., 1024 the rules are fixed anew from all rows so far and these
-    are learned again from the start. So at every moment the state is exactly one pass with the present rules, however
-    the stream was cut into calls.
+    If a part depends on data ("median", "auto", scaling, landmarks), the first 1,024 rows are kept (more, if
+    ``features.warm_rows`` is larger). At rows 1, 4, 16, ..., 1024 the data-dependent settings are refitted to all rows
+    so far, and these rows are learned again from the start. So the state is always exactly one pass with the current
+    rules, regardless of the split of the stream into calls.
 
-    >>> from pairloom import Gaussian, Stream
+    >>> from pairloom import Stream
+    >>> from pairloom.features import Gaussian
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(500, 2)), np.ones(500)
     >>> y[(X ** 2).sum(axis=1) > 2] = -1
@@ -66,7 +70,6 @@ class Learner(Mapped):
     """
 
     engines: ClassVar[Mapping[str, Sequence[Engine]]] = {"reference": (reference,), "fused": (cells, sparse, fused)}
-    large_products: ClassVar[bool] = False
     adapts: ClassVar[bool] = True
 
     features: FeatureMap = field(default_factory=RandomFourier)
@@ -76,7 +79,7 @@ class Learner(Mapped):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.step.per_coordinate:  # no coordinate's step is too long: what is kept of it is at least 0
+        if not self.step.per_coordinate:  # a step per coordinate is never too long: keep is at least 0
             self.penalty.check(self.step.eta)
         if not self.memory.joint and self.pairs.n_groups == 0:
             raise ValueError(
@@ -85,34 +88,35 @@ class Learner(Mapped):
                 "Strata(by='joint', normalization='history')"
             )
         if self.pairs.exact and self.loss.name != "square":
-            raise ValueError(f"{type(self.pairs).__name__} pairs ask for an exact difference: use loss=Square()")
+            raise ValueError(f"{type(self.pairs).__name__} pairs need an exact difference of scores: use loss=Square()")
         if self.memory.weighting == "sum" and not self.pairs.opposite:
             raise ValueError("normalization='sum' counts the rows of the other class: use pairs=OppositeClass()")
-        if self.features.grows and not self.memory.holds_rows:
+        if self.features.growing is not None and not self.memory.holds_rows:
             raise ValueError(
-                "where features grow, a memory must keep past rows, and cluster them by x, not phi(x): use "
+                "with features that grow, a memory must keep past rows, and cluster them by x, not phi(x): use "
                 "Strata(cluster_in='input') with representative='fifo' or 'reservoir', or another memory, such as "
                 f"Latest(); got {self.memory}"
             )
         if self.step.sequential and self.loss.name != "hinge":
-            raise ValueError(f"{type(self.step).__name__} steps end where the hinge loss does: use loss=Hinge()")
-
-    @property
-    def n_vectors(self) -> int:
-        return len(self.pairs.targets)
+            raise ValueError(f"{type(self.step).__name__} steps end where the hinge loss is 0: use loss=Hinge()")
 
     @property
     def needs_data(self) -> bool:
         return self.features.needs_data or self.memory.needs_data
 
     @property
+    def takes_nan(self) -> bool:
+        """Whether the map supports missing values, and the memory does not cluster rows by them."""
+        return self.features.takes_nan and self.memory.space != "input"
+
+    @property
     def by_cells(self) -> bool:
-        """Whether points are kept as lists of cells: see :mod:`pairloom.engines.cells`."""
+        """Whether points are kept as lists of cells (:mod:`pairloom.engines.cells`)."""
         return always_runs(self, cells)
 
     @property
     def pair_loss(self) -> Loss:
-        """The loss as a function of the margins that the pairs have."""
+        """The loss as a function of the margin of a pair."""
         return Residual() if self.pairs.exact else self.loss
 
     def init(self, n_features: int, first: Batch | None) -> State:
@@ -123,30 +127,33 @@ class Learner(Mapped):
             state.squares = np.zeros_like(state.w)
         slots = state.memory.slots
         if self.by_cells:
-            state.cells = np.zeros((len(slots.mass), self.features.n_cells), np.int32)
-        if self.features.grows:
+            assert self.features.sparse is not None
+            state.cells = np.zeros((len(slots.mass), self.features.sparse.n_cells), np.int32)
+        if self.features.growing is not None:
             slots.rows = np.zeros((len(slots.mass), n_features), self.work)
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
         catch_up(self, state)
-        made = self.learn(state, batch)
-        if self.features.grows:
-            self.features.remember(state.phi, batch, made.scores)
+        made, growing = self.learn(state, batch), self.features.growing
+        if growing is not None:
+            growing.remember(state.phi, batch, made.scores)
         return made
 
     def coef(self, state: State) -> Array:
-        """The output iterate, one row per target of the pairs."""
+        """Return the output iterate, one row per target of the pairs."""
         return state.w if self.average == "last" else state.w_bar
 
     def score(self, state: State, X: Any) -> Array:
-        """<w, phi(x)> of each row, with the output iterate."""
+        """Return <w, phi(x)> of each row, with the output iterate."""
         return linear_scores(self.features, state, self.coef(state), X)
 
     def partners(self, state: State, y: float, k: int = 0) -> Partners:
-        """B_t and p_j: what an example with the code ``y`` would be paired with, now; ``k``: by which weight vector.
+        """Return B_t and p_j: the current partners of an example with code ``y`` for weight vector ``k``.
 
-        >>> from pairloom import Identity, Latest, Stream
+        >>> from pairloom import Stream
+        >>> from pairloom.features import Identity
+        >>> from pairloom.memory import Latest
         >>> learner = Learner(features=Identity(), memory=Latest("opposite", 2), seed=0)
         >>> stream = Stream(learner).partial_fit([[1.0], [2.0], [3.0]], [-1, -1, 1])
         >>> points, labels, weights = learner.partners(stream.learned, 1.0)
@@ -154,43 +161,69 @@ class Learner(Mapped):
         ([1.0, 2.0], [0.0, 0.0], [0.5, 0.5])
         """
         slots = self._slots(state)
-        at, p = reference.partners_of(self, state, k, _newest(np.zeros(slots.points.shape[1]), y))
+        at, p = reference.partners_of(self, state, k, _example(np.zeros(slots.points.shape[1]), y))
         return Partners(slots.points[at], slots.labels[at], np.zeros(len(at)) if p is None else p)
 
     def pair_gradient(
         self, state: State, z: Array, y: float, *, w: Array | None = None, k: int = 0
     ) -> tuple[float, Array]:
-        """Loss g and gradient v of an example phi(x) = ``z`` with the code ``y`` against its partners, in float64.
+        """Return loss g and gradient v of an example phi(x) = ``z`` with code ``y`` against its partners, in float64.
 
-        At the weights ``w``, by default those of the state; both are 0 where there is no partner. A step descends v.
+        They are computed at the weights ``w``, by default those of the state; both are 0 if there is no partner. A step
+        moves along -v.
         """
-        slots, example = self._slots(state), _newest(np.asarray(z, float), y)
+        slots, example = self._slots(state), _example(np.asarray(z, float), y)
         at, p = reference.partners_of(self, state, k, example)
         w = np.asarray(state.w[k] if w is None else w, float)
         return (0.0, np.zeros(len(w))) if p is None else reference.gradient(self, slots, w, k, example, at, p)
 
+    def memory_spec(self, n_features: int, dim: int) -> StateSpec:
+        spec, sparse_map = self.memory.state_spec(self.pairs.n_groups), self.features.sparse
+        by_input, dense = self.memory.space == "input", self.by_specification or sparse_map is None
+        # Points have p numbers (0: no dense form), points for clustering have u, and their centres have q.
+        sizes = {"p": dim if dense else 0, "u": n_features if by_input else dim}
+        sizes |= {"q": n_features if by_input else sizes["p"], "m": 0 if sparse_map is None else sparse_map.n_cells}
+        sizes |= {"o": self.n_vectors if self.memory.weighting == "sum" else 0}
+        if "S" in spec.symbols:
+            sizes["l"] = spec.symbols["S"]
+        return replace(spec, symbols={**sizes, **spec.symbols})
+
+    def check_state(self, t: int, state: State) -> None:
+        state.check_rows(t)
+        adapts = self.step.per_coordinate
+        state.check_absent(squares=not adapts, cells=not self.by_cells)
+        if state.lazy is not None and (state.lazy.squares is not None) != adapts:
+            raise WrongState("must be an array" if adapts else "must not be there", "lazy.squares")
+        if (state.memory.slots.rows is None) != (self.features.growing is None):
+            raise WrongState("must be there if and only if features grow", "memory.slots.rows")
+
     def next_row(self, state: State) -> int:
-        """The last row that is learned with the features of the next one, or one before it."""
-        return self.features.next_change(state.phi, state.t + 1)
-
-    def check_room(self, state: State | None, n: int) -> None:
-        self.memory.check_room(None if state is None else state.memory, n)
-
-    def trouble(self, state: State, told: float) -> Trouble | None:
-        return self.stable(state, told)
+        """Return a row up to which the features do not change."""
+        growing = self.features.growing
+        return NEVER if growing is None else growing.next_change(state.phi, state.t + 1)
 
     @property
-    def forgets(self) -> bool:
-        parts = self.memory.forgets or self.features.forgets
-        return parts or self.average != "last" or not self.step.steady
+    def limited(self) -> "Learner | None":
+        return None if self.memory.limited is None else self
+
+    def check_room(self, state: State | None, n: int) -> None:
+        if self.memory.limited is not None:
+            self.memory.limited.check_room(None if state is None else state.memory, n)
+
+    @property
+    def forgetting(self) -> "Learner | None":
+        parts = self.memory.forgetting is not None or self.features.forgetting is not None
+        return self if parts or self.average != "last" or not self.step.steady else None
 
     def forget(self, state: State, keep: float) -> None:
         state.forget(keep)
-        self.memory.forget(state.memory, keep)
-        self.features.forget(state.phi, state.t, keep)
+        if self.memory.forgetting is not None:
+            self.memory.forgetting.forget(state.memory, keep)
+        if self.features.forgetting is not None:
+            self.features.forgetting.forget(state.phi, keep)
 
     def _slots(self, state: State) -> Slots:
-        """The slots, if their points are arrays."""
+        """Return the slots; raise ValueError unless their points are dense arrays."""
         slots: Slots = state.memory.slots
         if slots.points.shape[1] != state.w.shape[1] or state.cells is not None:
             raise ValueError(
@@ -200,54 +233,57 @@ class Learner(Mapped):
         return slots
 
     def start_memory(self, n_features: int, phi: Any, rows: Any) -> MemoryState:
-        """The memory before the first row, with rules fixed from the first rows."""
+        """Return the memory before the first row, with data-dependent settings fixed from the first rows."""
         by_input, dim = self.memory.space == "input", self.features.n_outputs(n_features)
-        sparse_points = self.features.sparse and not self.by_specification
+        sparse_points = self.features.sparse is not None and not self.by_specification
         points = None
         if rows is not None and self.memory.needs_data:
             points = (self.features.inputs if by_input else self.features.apply)(phi, rows)
-            points = sparse.stand_ins(points) if is_sparse(points) else points
+            points = sparse.two_points_at_mean_distance(points) if is_sparse(points) else points
         u_dim = n_features if by_input else dim
-        start = self.memory.start_csr if sparse_points else self.memory.start
-        return start(dim, u_dim, self.pairs.n_groups, np.dtype(self.dtype), points)
+        size, dtype = self.pairs.n_groups, np.dtype(self.dtype)
+        csr = self.memory.csr if sparse_points else None
+        if csr is not None:
+            return csr.start_csr(u_dim, size, dtype, points)
+        return self.memory.start(0 if sparse_points else dim, u_dim, size, dtype, points)
 
 
-def _newest(z: Array, y: float) -> Example:
-    """An example that is only looked at."""
+def _example(z: Array, y: float) -> Example:
+    """Return an example of weight 1 without a query, for lookups."""
     return Example(z, z, float(y), 1.0, NO_QUERY, np.empty(0))
 
 
 def catch_up(learner: Learner, state: State) -> None:
-    """Let features that grow become those of the next row."""
-    features, changed = learner.features, False
-    while features.grows and features.next_change(state.phi, state.t) == state.t:
-        follow(learner, state, features.change(state.phi, state.t, classes(learner.pairs), learner.pairs.exact))
+    """Update growing features to those of the next row."""
+    growing, changed = learner.features.growing, False
+    while growing is not None and growing.next_change(state.phi, state.t) == state.t:
+        change_map(learner, state, growing.change(state.phi, state.t, classes(learner.pairs), learner.pairs.exact))
         changed = True
     if changed:
-        map_anew(learner, state)
+        map_kept_rows(learner, state)
 
 
-def follow(learner: Learner, state: State, change: Change) -> None:
-    """Bring the weights to the features of the next row."""
+def change_map(learner: Learner, state: State, change: Change) -> None:
+    """Update the map and the weights to the features of the next row."""
     state.phi = state.phi if change.phi is state.phi else learner.rounded(change.phi)
-    state.w = side_by_side(change.weights, state.w)
+    state.w = change_weights(change.weights, state.w)
     if state.w_bar.shape[1]:
-        state.w_bar = side_by_side(change.weights, state.w_bar)
+        state.w_bar = change_weights(change.weights, state.w_bar)
     if state.squares is not None:
-        state.squares = side_by_side(change.squares, state.squares)
+        state.squares = change_weights(change.squares, state.squares)
 
 
-def map_anew(learner: Learner, state: State) -> None:
-    """Bring the kept rows to the features of the next row."""
-    features, slots = learner.features, state.memory.slots
-    if state.cells is not None:
-        state.cells = features.cells(state.phi, slots.rows)
-    elif features.sparse and not learner.by_specification:
-        sparse.relist(learner, state)
+def map_kept_rows(learner: Learner, state: State) -> None:
+    """Map the rows of the memory to the features of the next row."""
+    by_cells, slots = learner.features.sparse, state.memory.slots
+    if by_cells is None or learner.by_specification:
+        slots.points = dense_features(learner.features, state.phi, slots.rows)
+    elif state.cells is None:
+        sparse.rebuild_lazy(learner, state)
     else:
-        slots.points = features.dense(state.phi, slots.rows)
+        state.cells = by_cells.cells(state.phi, slots.rows)
 
 
-def side_by_side(change: Callable[[Array], Array], weights: Array) -> Array:
-    """A change of (targets, D, models), for weights of several models or of one."""
+def change_weights(change: Callable[[Array], Array], weights: Array) -> Array:
+    """Apply a change of weights (targets, D, models) to weights of several models or of one."""
     return change(weights) if weights.ndim == 3 else change(weights[:, :, None])[:, :, 0]

@@ -1,4 +1,4 @@
-"""Learners that keep statistics of the past in place of examples: one small protocol."""
+"""Learners that keep statistics of past rows instead of examples."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -7,25 +7,27 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from pairloom.base.batch import Batch, Scored
-from pairloom.base.clock import NEVER
-from pairloom.base.csr import Rows, csr, is_sparse
+from pairloom.base.capabilities import Forgets
+from pairloom.base.csr import CSRRows, is_sparse, to_csr
+from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
-from pairloom.engines.fused import BLOCK_BYTES
-from pairloom.engines.reference import HEAVY, limited
-from pairloom.engines.sparse import center_of
-from pairloom.engines.sparse_kernels import SIGMA, SQUARE, A, B
+from pairloom.engines import sparse
+from pairloom.engines.base import cache_blocks
+from pairloom.engines.reference import MAX_WEIGHT, threshold_and_project
 from pairloom.engines.state import LazyModel, State
-from pairloom.features.growing import refuse_growing
-from pairloom.models.base import Mapped, Trouble, linear_scores
+from pairloom.features.base import dense_features
+from pairloom.features.capabilities import check_not_growing, rows_used_to_grow
+from pairloom.models.mapped import InBlocks, Mapped, RowByRow, linear_scores
 from pairloom.pairs import OppositeClass
-from pairloom.steps import L2, Average, Penalty, averaging_rate
+from pairloom.steps import L2, Average, Penalty
+from pairloom.steps.schedules import averaging_rate
 
 
 @dataclass(frozen=True)
 class Row:
-    """One mapped example as a model sees it: y is +1 or -1, ``eta`` the step times the weight.
+    """One mapped example for one model: y is +1 or -1, ``eta`` the step times the weight.
 
-    (keep, rate, threshold): what the penalty makes of the step; ``draws``: uniform random numbers.
+    (keep, rate, threshold): the penalty's step; ``draws``: uniform random numbers.
     """
 
     z: Array
@@ -39,7 +41,7 @@ class Row:
 
 
 class Block(NamedTuple):
-    """Many rows, for a compiled loop; fields as in :class:`Row`. The loop takes it as a plain tuple.
+    """Many rows for a compiled loop, passed as a plain tuple; fields as in :class:`Row`.
 
     ``Z`` is dense, or data, indices and indptr of CSR rows; ``y`` (n, models); ``steps`` (3, n): keep, rate, threshold;
     ``rho`` (n,): averaging rates. The loop writes each row's scores before the step into ``scores`` (n, models).
@@ -59,30 +61,30 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """What a system does with a mapped example, given statistics of those before it.
+    """The update of a system by a mapped example, given statistics of earlier examples.
 
-    It is told twice: ``step`` is the specification, one example and one model at a time, in NumPy and float64; ``run``
-    is the same over a block of rows, compiled. Statistics are a dataclass of arrays, float64 where they add up over the
-    stream, in ``state.memory``; with more than two classes there is one model for each class against the rest, and
-    arrays have a first axis for it.
+    It is written twice: ``step`` is the specification, one example and one model at a time, in NumPy and float64;
+    ``run`` is the same for a block of rows, compiled. Statistics are a dataclass of arrays in ``state.memory``, float64
+    for sums over the stream. With more than two classes there is one model for each class against the rest, and the
+    first axis of arrays is over models. Optional features are capabilities (``CSRRule``, ``PreparedRule``): properties
+    that are None, or the rule itself.
     """
 
     averages_before: ClassVar[bool] = False
-    """Whether the output averages the iterates from which the steps start, not those at which they end."""
-
-    @property
-    def takes_csr(self) -> bool:
-        """Whether there is a ``run_rows`` for CSR rows; if not, they become dense block by block."""
-        return type(self).run_rows is not Rule.run_rows
+    """Whether the output averages the iterates before the steps, not those after them."""
 
     @property
     def draws(self) -> int:
-        """Uniform random numbers used up by each example."""
+        """Number of uniform random numbers per example."""
         return 0
 
     @abstractmethod
     def start(self, dim: int, n_models: int) -> Any:
-        """Statistics of nothing; ValueError if they would be too large."""
+        """Return the empty statistics; raise ValueError if they would be too large."""
+
+    def state_spec(self, dim: int) -> StateSpec:
+        """Return the specification of the statistics, for rows of ``dim`` features."""
+        return StateSpec(return_type(type(self).start))
 
     @abstractmethod
     def step(self, state: State, k: int, row: Row, penalty: Penalty) -> None:
@@ -90,33 +92,50 @@ class Rule(ABC):
 
     @abstractmethod
     def run(self, state: State, block: Block) -> None:
-        """``step``, scores and averaging for the rows of a block and all models."""
-
-    def run_rows(self, state: State, model: LazyModel, block: Block) -> None:
-        """``run`` for CSR rows, at the cost of their entries; a rule may go without."""
-        raise NotImplementedError(f"{type(self).__name__} learns dense rows")
+        """Compute scores, apply ``step`` and average the iterates, for the rows of a block and all models."""
 
     def rates(self, state: State, average: Average, t: Array, eta: Array) -> Array:
-        """Averaging rates rho_t of rows t; called once for each row, in order."""
+        """Return averaging rates rho_t of rows t; called once for each row, in order."""
         return averaging_rate(average, t)
 
     @property
-    def forgets(self) -> bool:
-        """Whether its statistics are of all rows so far, so that there is something to ``forget``."""
-        return False
-
-    # Not abstract: a rule without statistics of the past has nothing to forget.
-    def forget(self, kept: Any, keep: float) -> None:  # noqa: B027
-        """Let the rows so far count ``keep`` times as much in the statistics."""
+    def csr(self) -> "CSRRule | None":
+        """The rule, if it learns CSR rows at a cost linear in their entries; otherwise they become dense in blocks."""
+        return None
 
     @property
-    def needs_all_rows(self) -> bool:
-        """Whether ``prepare`` looks at all rows before the first step: then there is no learning row by row."""
-        return False
+    def prepared(self) -> "PreparedRule | None":
+        """The rule, if it needs all rows before the first step: it cannot learn row by row."""
+        return None
 
+    @property
+    def forgetting(self) -> Forgets | None:
+        """The rule, if its statistics are of all rows so far."""
+        return None
+
+
+class CSRRule(Rule):
+    """A rule that learns CSR rows at a cost linear in their entries."""
+
+    @property
+    def csr(self) -> "CSRRule | None":
+        return self
+
+    @abstractmethod
+    def run_rows(self, state: State, model: LazyModel, block: Block) -> None:
+        """Do the same as ``run`` for CSR rows."""
+
+
+class PreparedRule(Rule):
+    """A rule that needs all rows before the first step."""
+
+    @property
+    def prepared(self) -> "PreparedRule | None":
+        return self
+
+    @abstractmethod
     def prepare(self, state: State, rows: Any) -> None:
-        """Look at all rows, if ``needs_all_rows``: ``rows()`` gives blocks (Z, y (n, targets), weight)."""
-        raise NotImplementedError(f"{type(self).__name__} learns row by row")
+        """Prepare with all rows: ``rows()`` yields blocks (Z, y (n, targets), weight)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,175 +145,128 @@ class RuleLearner(Mapped):
     A weight scales the step and the example's share of the statistics. Parameters as in :class:`~pairloom.Learner`.
     """
 
-    large_products: ClassVar[bool] = False
-
     rule: Rule
     pairs: OppositeClass = field(default_factory=OppositeClass)
     penalty: Penalty = field(default_factory=L2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        refuse_growing(self.features, type(self).__name__)
+        check_not_growing(self.features, type(self).__name__)
         self.penalty.check(self.step.eta)
-
-    @property
-    def n_vectors(self) -> int:
-        return len(self.pairs.targets)
-
-    @property
-    def needs_data(self) -> bool:
-        return self.features.needs_data
 
     def init(self, n_features: int, first: Batch | None) -> State:
         dim = self.features.n_outputs(n_features)
-        warm = self.warm(first) if self.rule.needs_all_rows else first
+        prepared = self.rule.prepared
+        warm = first if prepared is None else self.warm(first)
         state = self.begin(n_features, warm, lambda phi, rows: self.rule.start(dim, self.n_vectors))
-        if first is not None and self.rule.needs_all_rows:
-            blocks = cut(self, state, first[self.features.growers(state.phi) :])
-            self.rule.prepare(
-                state, lambda: ((self.features.dense(state.phi, b.X), self.pairs.signs(b.y), b.weight) for b in blocks)
+        if first is not None and prepared is not None:
+            rest = first[rows_used_to_grow(self.features, state.phi) :]
+            blocks = [rest[rows] for rows in self.blocks(state, rest.X)]
+            prepared.prepare(
+                state,
+                lambda: (
+                    (dense_features(self.features, state.phi, b.X), self.pairs.signs(b.y), b.weight) for b in blocks
+                ),
             )
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
         return self.learn(state, batch)
 
-    def coef(self, state: State) -> Array:
-        """The output iterate, one row per target of the pairs."""
-        return state.w if self.average == "last" else state.w_bar
+    def blocks(self, state: State, X: Any) -> list[slice]:
+        """Return blocks of rows that are mapped together."""
+        return cache_blocks(X.shape[0], max(state.w[0].nbytes, 8 * self.rule.draws))
 
-    def score(self, state: State, X: Any) -> Array:
-        """<w, phi(x)> of each row, with the output iterate."""
-        return linear_scores(self.features, state, self.coef(state), X)
-
-    def next_row(self, state: State) -> int:
-        return NEVER
-
-    def check_room(self, state: State | None, n: int) -> None:
-        """There is room for every row."""
-
-    def trouble(self, state: State, told: float) -> Trouble | None:
-        return self.stable(state, told)
-
-    @property
-    def forgets(self) -> bool:
-        return self.rule.forgets or self.average != "last" or not self.step.steady
-
-    def forget(self, state: State, keep: float) -> None:
-        state.forget(keep)
-        self.rule.forget(state.memory, keep)
-
-
-def cut(model: RuleLearner, state: State, batch: Batch) -> list[Batch]:
-    """Rows that are mapped together."""
-    rows = max(8, BLOCK_BYTES // max(state.w[0].nbytes, 8 * model.rule.draws))
-    return [batch[start : start + rows] for start in range(0, len(batch), rows)]
-
-
-def make_block(model: RuleLearner, state: State, batch: Batch, Z: Any) -> Block:
-    """The next rows, with all that a step needs to know; the state counts them."""
-    n = len(batch)
-    t = state.ages(n)
-    eta = model.step.at(t) * np.minimum(batch.weight, HEAVY)
-    keep, rate, threshold = model.penalty.at(eta)
-    rho = model.rule.rates(state, model.average, t, eta)
-    state.t += n
-    return Block(
-        Z, model.pairs.signs(batch.y), batch.weight, eta, np.array([np.maximum(keep, 0.0), rate, threshold]),
-        model.penalty.bound, rho, model.average != "last",
-        state.rng.random((n, model.rule.draws)), np.empty((n, len(state.w))),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class RowByRow:
-    """The specification: one row and one target at a time, in float64."""
-
-    double: ClassVar[bool] = True
-    any_part: ClassVar[bool] = True
-
-    def takes(self, model: RuleLearner, state: State, batch: Batch) -> bool:
-        return True
-
-    def run(self, model: RuleLearner, state: State, batch: Batch) -> Array:
-        return np.array([self.step(model, state, batch[i : i + 1]) for i in range(len(batch))])
-
-    def step(self, model: RuleLearner, state: State, one: Batch) -> Array:
-        """Learn one row."""
-        block = make_block(model, state, one, model.features.dense(state.phi, one.X))
+    def learn_row(self, state: State, one: Batch) -> Array:
+        """Learn one row by the specification, one target at a time; return its scores."""
+        block = self.make_block(state, one, dense_features(self.features, state.phi, one.X))
         z = block.Z[0]
         scores = (state.w_bar if block.averaging else state.w) @ z
         before = state.w.copy()
         for k in range(len(state.w)):
             keep, rate, threshold = block.steps[:, 0].tolist()
             row = Row(z, block.y[0, k], block.weight[0], block.eta[0], keep, rate, threshold, block.draws[0])
-            model.rule.step(state, k, row, model.penalty)
-        state.w_bar += block.rho[0] * ((before if model.rule.averages_before else state.w) - state.w_bar)
+            self.rule.step(state, k, row, self.penalty)
+        state.w_bar += block.rho[0] * ((before if self.rule.averages_before else state.w) - state.w_bar)
         return np.asarray(scores)
+
+    def learn_rows(self, state: State, batch: Batch) -> Array:
+        """Learn a block of dense rows by a compiled loop; return their scores."""
+        block = self.make_block(state, batch, dense_features(self.features, state.phi, batch.X))
+        self.rule.run(state, block)
+        return block.scores
+
+    def make_block(self, state: State, batch: Batch, Z: Any) -> Block:
+        """Return the next rows with all inputs of a step; count them in the state."""
+        n = len(batch)
+        t = state.ages(n)
+        eta = self.step.at(t) * np.minimum(batch.weight, MAX_WEIGHT)
+        keep, rate, threshold = self.penalty.at(eta)
+        rho = self.rule.rates(state, self.average, t, eta)
+        state.t += n
+        return Block(
+            Z, self.pairs.signs(batch.y), batch.weight, eta, np.array([np.maximum(keep, 0.0), rate, threshold]),
+            self.penalty.bound, rho, self.average != "last",
+            state.rng.random((n, self.rule.draws)), np.empty((n, len(state.w))),
+        )  # fmt: skip
+
+    def coef(self, state: State) -> Array:
+        """Return the output iterate, one row per target of the pairs."""
+        return state.w if self.average == "last" else state.w_bar
+
+    def score(self, state: State, X: Any) -> Array:
+        """Return <w, phi(x)> of each row, with the output iterate."""
+        return linear_scores(self.features, state, self.coef(state), X)
+
+    def memory_spec(self, n_features: int, dim: int) -> StateSpec:
+        return self.rule.state_spec(dim)
+
+    def check_state(self, t: int, state: State) -> None:
+        state.check_rows(t)
+        state.check_absent(squares=True, cells=True)
+
+    @property
+    def forgetting(self) -> "RuleLearner | None":
+        fades = self.rule.forgetting is not None or self.average != "last" or not self.step.steady
+        return self if fades else None
+
+    def forget(self, state: State, keep: float) -> None:
+        state.forget(keep)
+        if self.rule.forgetting is not None:
+            self.rule.forgetting.forget(state.memory, keep)
 
 
 @dataclass(frozen=True)
 class ByEntries:
-    """CSR rows, at the cost of their entries; the dense arrays of the state are up to date at the end of a call."""
+    """Engine for CSR rows, linear in their entries; the dense arrays are up to date at the end of a call."""
 
     double: ClassVar[bool] = False
     any_part: ClassVar[bool] = False
 
     def takes(self, model: RuleLearner, state: State, batch: Batch) -> bool:
-        """CSR points that nothing makes dense. Centring would, and these rules, unlike pairs, see it."""
-        linear = model.features.keeps_csr and not center_of(state).size and (is_sparse(batch.X) or state.csr)
-        return model.rule.takes_csr and (model.features.sparse or linear)
+        """Return True for CSR points that are not made dense, so without centring, on which these rules depend."""
+        linear = model.features.keeps_csr and not sparse.center_of(state).size and (is_sparse(batch.X) or state.csr)
+        return model.rule.csr is not None and (model.features.sparse is not None or linear)
 
     def run(self, model: RuleLearner, state: State, batch: Batch) -> Array:
-        features = model.features
-        state.csr = not features.sparse
-        lazy = lazy_model(state, model.average != "last")
-        Z = features.rows(state.phi, batch.X) if features.sparse else Rows.of(features.inputs(state.phi, csr(batch.X)))
-        block = make_block(model, state, batch, (Z.data, Z.indices, Z.indptr))
-        model.rule.run_rows(state, lazy, block)
-        state.w[:] = lazy.factors[:, [SIGMA]] * lazy.w_hat
-        if block.averaging:
-            state.w_bar[:] = lazy.factors[:, [A]] * lazy.w_hat + lazy.factors[:, [B]] * lazy.u_hat
+        features, by_cells, averaging = model.features, model.features.sparse, model.average != "last"
+        assert model.rule.csr is not None
+        state.csr = by_cells is None
+        lazy = sparse.lazy_weights(state, averaging)
+        Z = (
+            CSRRows.of(features.inputs(state.phi, to_csr(batch.X)))
+            if by_cells is None
+            else by_cells.rows(state.phi, batch.X)
+        )
+        block = model.make_block(state, batch, (Z.data, Z.indices, Z.indptr))
+        model.rule.csr.run_rows(state, lazy, block)
+        sparse.write_weights(state, lazy, averaging)
         return block.scores
-
-
-@dataclass(frozen=True)
-class InBlocks:
-    """Blocks of dense rows, mapped together and learned by a compiled loop."""
-
-    double: ClassVar[bool] = False
-    any_part: ClassVar[bool] = False
-
-    def takes(self, model: RuleLearner, state: State, batch: Batch) -> bool:
-        return True
-
-    def run(self, model: RuleLearner, state: State, batch: Batch) -> Array:
-        scores = []
-        for part in cut(model, state, batch):
-            block = make_block(model, state, part, model.features.dense(state.phi, part.X))
-            model.rule.run(state, block)
-            scores.append(block.scores)
-        return np.concatenate(scores)
 
 
 RuleLearner.engines = {"reference": (RowByRow(),), "fused": (ByEntries(), InBlocks())}
 
 
-def lazy_model(state: State, averaging: bool) -> LazyModel:
-    """w = sigma w_hat, w_bar = a w_hat + b u_hat, made from the dense arrays on the first CSR rows."""
-    if state.lazy is None:
-        w = state.w.astype(float)
-        factors = np.zeros((len(w), 6))
-        factors[:, SIGMA] = factors[:, B] = 1.0
-        factors[:, SQUARE] = np.square(w).sum(axis=1)
-        none = np.zeros((0, 1), np.int32)
-        state.lazy = LazyModel(
-            w, (state.w_bar if averaging else state.w[:, :0]).astype(float), factors,
-            none, none.astype(state.w.dtype), np.zeros(0, np.int64), np.zeros(0, bool),
-        )  # fmt: skip
-    return state.lazy
-
-
 def descend(w: Array, v: Array, row: Row, rate: float, bound: float) -> Array:
-    """The specification of a step: project(soft(keep w - rate v, threshold))."""
-    return limited(row.keep * w - rate * v, row.threshold, bound)
+    """Return project(soft(keep w - rate v, threshold)), the specification of a step."""
+    return threshold_and_project(row.keep * w - rate * v, row.threshold, bound)

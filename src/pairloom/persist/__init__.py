@@ -1,4 +1,4 @@
-"""Models in files without code, and checkpoints that survive a kill."""
+"""Models in files without code, and checkpoints that survive a crash."""
 
 from pairloom.persist.checkpoint import Checkpointer
 from pairloom.persist.format import ModelFileError

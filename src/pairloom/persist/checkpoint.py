@@ -1,4 +1,4 @@
-"""Checkpoints: where a run goes on after it was killed."""
+"""Checkpoints: a run that was killed resumes from the newest."""
 
 import os
 import re
@@ -9,25 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from pairloom.base.checks import check_count
+from pairloom.base.saving import Savable
 from pairloom.persist.format import ModelFileError, write_file
-from pairloom.persist.model import Saved, packed, read_model
+from pairloom.persist.model import pack, read_model
 
-NAME = re.compile(r"checkpoint-(\d{15,})\.pairloom")
-TEMPORARY = re.compile(NAME.pattern + r"\.[0-9a-f]+\.tmp")
+FILE_NAME = re.compile(r"checkpoint-(\d{15,})\.pairloom")
+TEMPORARY_NAME = re.compile(FILE_NAME.pattern + r"\.[0-9a-f]+\.tmp")
 
 
 class Checkpointer:
-    """Saves a model every so many rows, with its position in the stream, and finds the newest file after a kill.
+    """Save a model every n rows with its position in the stream, and find the newest file after a crash.
 
     Parameters
     ----------
-    path : a folder for the checkpoints of one run; it is made if it is not there.
+    path : folder for the checkpoints of one run; created if it does not exist.
     every : rows between two checkpoints.
-    keep : how many are kept, the newest.
+    keep : number of checkpoints to keep, the newest.
     parts : as for :func:`pairloom.load`.
 
-    A checkpoint is written beside the others, flushed to the disk and renamed, and only then an old one is removed: at
-    every moment, that of a kill or a full disk too, the newest that was complete is there.
+    A checkpoint is written to a temporary file, flushed to disk and renamed; an old one is removed afterwards. The
+    newest complete checkpoint therefore exists at any time, even after a crash or on a full disk.
 
     >>> import tempfile
     >>> from pairloom.systems import FPOGD
@@ -60,51 +61,55 @@ class Checkpointer:
         return f"Checkpointer({str(self.path)!r}, every={self.every}, keep={self.keep})"
 
     def positions(self) -> list[int]:
-        """Of the checkpoints in the folder, in order."""
-        found = (NAME.fullmatch(entry.name) for entry in self.path.iterdir())
+        """Return the positions of the checkpoints in the folder, in order."""
+        found = (FILE_NAME.fullmatch(entry.name) for entry in self.path.iterdir())
         return sorted(int(name[1]) for name in found if name)
 
-    def save(self, model: Saved, position: int) -> Path:
-        """Save the model as it is after ``position`` rows of the stream; its file.
+    def save(self, model: Savable, position: int) -> Path:
+        """Save the model after ``position`` rows of the stream; return the path of the file.
 
-        ValueError if the folder has a checkpoint of a later row: it is of another run, or should have been resumed.
+        ValueError if the folder has a checkpoint of a later row: of another run, or to resume from.
         """
         if type(position) is not int or position < 0:
-            raise ValueError(f"position must be a whole number of rows; got {position!r}")
+            raise ValueError(f"position must be an integer >= 0; got {position!r}")
         later = [other for other in self.positions() if other > position and other not in self._broken]
         if later:
             raise ValueError(
-                f"{self.path} has a checkpoint of row {later[-1]:,}, and this would be one of row {position:,}: go on "
-                "from it, by newest(), or take an empty folder"
+                f"{self.path} has a checkpoint of row {later[-1]:,}, but this would be one of row {position:,}: resume "
+                "from it with newest(), or use an empty folder"
             )
         path = self._file(position)
-        write_file(path, *packed(model, position))
+        write_file(path, *pack(model, position))
         self._last = position
         self._broken.discard(position)
-        self._tidy(position)
+        self._remove_old(position)
         return path
 
-    def after(self, model: Saved, position: int) -> Path | None:
-        """Save if ``position`` has passed a multiple of ``every`` since the last checkpoint; its file, or None."""
-        return self.save(model, position) if position // self.every > self._last // self.every else None
+    def after(self, model: Savable, position: int) -> Path | None:
+        """Save if a checkpoint is due; return its path, or None."""
+        return self.save(model, position) if self.due(position) else None
+
+    def due(self, position: int) -> bool:
+        """Return whether ``position`` has passed a multiple of ``every`` since the last checkpoint."""
+        return position // self.every > self._last // self.every
 
     def newest(self) -> tuple[Any, int] | None:
-        """The newest checkpoint that loads, and its position; None if the folder has none.
+        """Return the newest checkpoint that loads, and its position; None if there are no checkpoints.
 
-        One that is damaged is passed over, with a warning; if none loads, the error of the newest is raised.
+        Damaged checkpoints are skipped with a warning; if none can be loaded, the error for the newest is raised.
         """
         errors: list[ModelFileError] = []
         for position in reversed(self.positions()):
             try:
                 model, stored = read_model(self._file(position), self.parts)
                 if stored != position:
-                    raise ModelFileError(f"{self._file(position)} is a checkpoint of row {stored}: it was renamed")
+                    raise ModelFileError(f"{self._file(position)} is of row {stored}: the file was renamed")
             except ModelFileError as error:
                 errors.append(error)
                 self._broken.add(position)
                 continue
-            for passed in errors:
-                warnings.warn(f"a checkpoint was passed over: {passed}", stacklevel=2)
+            for skipped in errors:
+                warnings.warn(f"a checkpoint was skipped: {skipped}", stacklevel=2)
             self._last = position
             return model, position
         if errors:
@@ -114,10 +119,10 @@ class Checkpointer:
     def _file(self, position: int) -> Path:
         return self.path / f"checkpoint-{position:015d}.pairloom"
 
-    def _tidy(self, position: int) -> None:
-        """Remove checkpoints beyond ``keep``, and what a kill has left half written."""
+    def _remove_old(self, position: int) -> None:
+        """Remove checkpoints beyond ``keep``, and temporary files that a crash has left."""
         old = [other for other in self.positions() if other <= position][: -self.keep]
-        half = [entry for entry in self.path.iterdir() if TEMPORARY.fullmatch(entry.name)]
-        for entry in [*map(self._file, old), *half]:
+        temporary = [entry for entry in self.path.iterdir() if TEMPORARY_NAME.fullmatch(entry.name)]
+        for entry in [*map(self._file, old), *temporary]:
             with suppress(OSError):
                 entry.unlink()

@@ -6,7 +6,8 @@
                           raw arrays, C order, little-endian, each at the next multiple of 64
          -32    32 bytes  BLAKE2b digest of all bytes before it
 
-The header's ``arrays`` says dtype, shape and offset of each, in the order of the file. Nothing in a file is code.
+The header's ``arrays`` has the dtype, shape and offset of each array, in the order of the file. A file contains no
+code.
 """
 
 import json
@@ -25,53 +26,53 @@ from pairloom.base.files import replacing
 from pairloom.base.typing import Array
 
 MAGIC = b"pairloom"
-ALIGN, DIGEST, CHUNK = 64, 32, 1 << 20
+ALIGNMENT, DIGEST_SIZE, CHUNK_SIZE = 64, 32, 1 << 20
 
-MOST_HEADER = 1 << 24
-"""Bytes of a header: a million names of columns fit."""
+MAX_HEADER_SIZE = 1 << 24
+"""Maximum size of a header in bytes: a million column names fit."""
 
-MOST_BRANCHES, MOST_ENTRIES = 1 << 16, 1 << 20
-"""Lists and objects in a header, and entries of all of them: no model has as many, and to read more would take long."""
+MAX_BRANCHES, MAX_ENTRIES = 1 << 16, 1 << 20
+"""Maximum number of lists and objects in a header, and of all their entries: more would be slow to read."""
 
-MOST_AXES = 8
+MAX_AXES = 8
 
 DTYPES = re.compile(r"\|b1|\|[iu]1|<[iuf][248]|<U[1-9]\d{0,5}|<M8\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
-"""Truth values, whole and floating numbers, text and dates. No objects: these would be pickles."""
+"""Booleans, integers, floats, text and dates. No objects: these would be pickles."""
 
 
 class ModelFileError(ValueError):
-    """A file that is no model, or is damaged, or asks for what this version does not have."""
+    """A file that is not a model file, is damaged, or is not supported by this version."""
 
 
 def write_file(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write a file, complete or not at all: into a temporary one beside it, flushed to the disk, then renamed."""
+    """Write a file atomically: to a temporary file beside it, flushed to disk, then renamed."""
     raw = {name: _little_endian(name, array) for name, array in arrays.items()}
     text = _header_of(header, raw)
     try:
         with replacing(path) as file:
             _write(file, text, raw.values())
     except OSError as error:
-        about = f"{error.strerror}; the model was not saved, and a file that was there before is unchanged"
-        raise OSError(error.errno, about, os.path.realpath(path)) from error
+        problem = f"{error.strerror}; the model was not saved, and an existing file is unchanged"
+        raise OSError(error.errno, problem, os.path.realpath(path)) from error
 
 
 def _write(file: BinaryIO, header: bytes, arrays: Iterable[Array]) -> None:
-    digest = blake2b(digest_size=DIGEST)
+    digest = blake2b(digest_size=DIGEST_SIZE)
     for part in (MAGIC, len(header).to_bytes(8, "little"), header):
         file.write(part)
         digest.update(part)
     for array in arrays:
         content = array.reshape(-1).view(np.uint8).data if array.size else b""
-        for piece in (content, bytes(-array.nbytes % ALIGN)):
+        for piece in (content, bytes(-array.nbytes % ALIGNMENT)):
             file.write(piece)
             digest.update(piece)
     file.write(digest.digest())
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the arrays; ModelFileError unless all of the file is as it should be.
+    """Return the header and the arrays; ModelFileError unless the whole file is valid.
 
-    Sizes are checked against the file's length before an array is made.
+    Sizes are checked against the length of the file before arrays are allocated.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ModelFileError(f"{path} is not a regular file")
@@ -79,61 +80,61 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
         return _read(file, os.fstat(file.fileno()).st_size)
 
 
-def is_crowded(text: bytes) -> bool:
-    """Whether JSON has more lists, objects or entries than a header may have, by its signs outside of text.
+def has_too_many_entries(text: bytes) -> bool:
+    """Return whether JSON has more lists, objects or entries than a header may have, without parsing it.
 
-    >>> is_crowded(b'{"a": "[[[", "b": [1, 2]}'), is_crowded(b"[" * 100_000)
+    >>> has_too_many_entries(b'{"a": "[[[", "b": [1, 2]}'), has_too_many_entries(b"[" * 100_000)
     (False, True)
     """
     signs = np.frombuffer(text.replace(b"\\\\", b"").replace(b'\\"', b""), np.uint8)
     inside = np.bitwise_xor.accumulate(signs == ord('"'), dtype=np.uint8).astype(bool)
     lists, objects, commas = (np.count_nonzero((signs == ord(sign)) & ~inside) for sign in "[{,")
-    return bool(lists + objects > MOST_BRANCHES or commas > MOST_ENTRIES)
+    return bool(lists + objects > MAX_BRANCHES or commas > MAX_ENTRIES)
 
 
-def padded(size: int) -> int:
-    """The next multiple of 64."""
-    return size + -size % ALIGN
+def aligned(size: int) -> int:
+    """Return the next multiple of 64."""
+    return size + -size % ALIGNMENT
 
 
 def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
     start = file.read(16)
     if start[:8] != MAGIC:
-        raise ModelFileError("this is not a model file: pairloom.save writes them")
+        raise ModelFileError("this is not a model file, as written by pairloom.save")
     length = int.from_bytes(start[8:], "little")
-    end = size - DIGEST
-    if len(start) < 16 or length > MOST_HEADER or 16 + length > end or (16 + length) % ALIGN:
-        raise ModelFileError(f"the file is cut off or damaged: {size:,} bytes do not hold its header")
+    end = size - DIGEST_SIZE
+    if len(start) < 16 or length > MAX_HEADER_SIZE or 16 + length > end or (16 + length) % ALIGNMENT:
+        raise ModelFileError(f"the file is truncated or damaged: {size:,} bytes do not hold its header")
     text = file.read(length)
-    if is_crowded(text):
+    if has_too_many_entries(text):
         raise ModelFileError("the header of the file has more entries than any model")
-    digest = blake2b(start + text, digest_size=DIGEST)
-    header = _parsed(text)
+    digest = blake2b(start + text, digest_size=DIGEST_SIZE)
+    header = _parse(text)
     made = {}
-    for name, (dtype, shape) in _described(header, 16 + length, end).items():
+    for name, (dtype, shape) in _array_table(header, 16 + length, end).items():
         made[name] = array = np.empty(shape, dtype)
         if array.size:
             _fill(file, array.reshape(-1).view(np.uint8).data, digest)
             if dtype.kind == "b" and array.view(np.uint8).max() > 1:
-                raise ModelFileError(f"{name} holds what is neither true nor false")
-        digest.update(file.read(-array.nbytes % ALIGN))
+                raise ModelFileError(f"{name} has bytes that are neither true nor false")
+        digest.update(file.read(-array.nbytes % ALIGNMENT))
     if file.read() != digest.digest():
-        raise ModelFileError("the file is damaged: it does not have the digest with which it was written")
+        raise ModelFileError("the file is damaged: its digest does not match its content")
     return header, {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in made.items()}
 
 
-def _fill(file: BinaryIO, room: memoryview, digest: Any) -> None:
-    """Read bytes into an array, a piece at a time."""
-    for at in range(0, len(room), CHUNK):
-        piece = room[at : at + CHUNK]
+def _fill(file: BinaryIO, content: memoryview, digest: Any) -> None:
+    """Read bytes into an array, in chunks."""
+    for at in range(0, len(content), CHUNK_SIZE):
+        piece = content[at : at + CHUNK_SIZE]
         if file.readinto(piece) != len(piece):  # type: ignore[attr-defined]
-            raise ModelFileError("the file is cut off: it became shorter while it was read")
+            raise ModelFileError("the file is truncated: it became shorter while it was read")
         digest.update(piece)
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
+def _parse(text: bytes) -> dict[str, Any]:
     try:
-        header = json.loads(text.decode("utf-8"), parse_constant=_refuse)
+        header = json.loads(text.decode("utf-8"), parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         raise ModelFileError(f"the header of the file is not JSON: {error}") from None
     if not isinstance(header, dict):
@@ -141,12 +142,12 @@ def _parsed(text: bytes) -> dict[str, Any]:
     return header
 
 
-def _refuse(name: str) -> None:
+def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _described(header: dict[str, Any], start: int, end: int) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
-    """Dtype and shape of each array, if they lie in the file one after the other and fill it."""
+def _array_table(header: dict[str, Any], start: int, end: int) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
+    """Return dtype and shape of each array, if the arrays are consecutive and fill the file."""
     table = header.pop("arrays", None)
     if not isinstance(table, dict):
         raise ModelFileError("the header of the file does not describe its arrays")
@@ -156,15 +157,15 @@ def _described(header: dict[str, Any], start: int, end: int) -> dict[str, tuple[
             raise ModelFileError(f"array {name!r} must have a dtype, a shape and an offset")
         dtype, shape = about["dtype"], about["shape"]
         if not isinstance(dtype, str) or not DTYPES.fullmatch(dtype):
-            raise ModelFileError(f"array {name!r} has the dtype {dtype!r}, which no model has")
-        if not isinstance(shape, list) or len(shape) > MOST_AXES or not all(_is_size(n) for n in shape):
-            raise ModelFileError(f"array {name!r} has the shape {str(shape)[:80]}, which is none")
+            raise ModelFileError(f"array {name!r} has the dtype {dtype!r}, which model files do not support")
+        if not isinstance(shape, list) or len(shape) > MAX_AXES or not all(_is_size(n) for n in shape):
+            raise ModelFileError(f"array {name!r} has an invalid shape, {str(shape)[:80]}")
         if not _is_size(about["offset"]) or about["offset"] != at:
-            raise ModelFileError(f"array {name!r} must begin at byte {at:,}; the header says {about['offset']!r:.40}")
+            raise ModelFileError(f"array {name!r} must begin at byte {at:,}, not at {about['offset']!r:.40}")
         found[name] = (np.dtype(dtype), tuple(shape))
-        at = padded(at + prod(shape) * found[name][0].itemsize)
+        at = aligned(at + prod(shape) * found[name][0].itemsize)
         if at > end:
-            raise ModelFileError(f"the file is cut off or damaged: it ends before array {name!r} does")
+            raise ModelFileError(f"the file is truncated or damaged: it ends before array {name!r} does")
     if at != end:
         raise ModelFileError(f"the file is {end - at:,} bytes longer than its header says")
     return found
@@ -177,28 +178,26 @@ def _is_size(n: Any) -> bool:
 def _little_endian(name: str, array: Array) -> Array:
     made: Array = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
     if not DTYPES.fullmatch(made.dtype.str):
-        raise TypeError(f"{name} has the dtype {array.dtype}, which a model file does not hold")
+        raise TypeError(f"{name} has the dtype {array.dtype}, which a model file cannot store")
     return made
 
 
 def _header_of(header: Mapping[str, Any], raw: Mapping[str, Array]) -> bytes:
-    """JSON with the offsets of the arrays, which depend on its own length: as long as it takes."""
+    """Return JSON with the offsets of the arrays; these depend on its length, so repeat until it no longer grows."""
     start = 0
     while True:
         at, table = start, {}
         for name, array in raw.items():
             table[name] = {"dtype": array.dtype.str, "shape": list(array.shape), "offset": at}
-            at = padded(at + array.nbytes)
+            at = aligned(at + array.nbytes)
         text = json.dumps({**header, "arrays": table}, allow_nan=False, separators=(",", ":")).encode()
-        if start == 0 and is_crowded(text):
-            raise ValueError(
-                "the model has more parameters, columns or categories than a file holds: keep fewer of them"
-            )
-        if padded(16 + len(text)) == start:
+        if start == 0 and has_too_many_entries(text):
+            raise ValueError("the model has more parameters, columns or categories than a file can store: use fewer")
+        if aligned(16 + len(text)) == start:
             return text.ljust(start - 16)
-        if len(text) > MOST_HEADER - ALIGN:
+        if len(text) > MAX_HEADER_SIZE - ALIGNMENT:
             raise ValueError(
-                f"the header of the file would have {len(text):,} bytes, more than {MOST_HEADER:,}: "
-                "name the columns in fewer letters"
+                f"the header of the file would have {len(text):,} bytes, more than {MAX_HEADER_SIZE:,}: "
+                "use shorter column names"
             )
-        start = max(start, padded(16 + len(text)))
+        start = max(start, aligned(16 + len(text)))

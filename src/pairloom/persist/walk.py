@@ -1,292 +1,271 @@
-"""A walk over the flat state of a file, before anything is made of it: each value is where it belongs, and in range."""
+"""Validate the flat state of a file before anything is built from it.
+
+One walk follows the annotations of the nodes (:mod:`pairloom.base.spec`) and visits each path of the flat state once:
+every value must be at an expected path, of the right type and in range. The walk does not depend on any class of a part
+or a model.
+"""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import numpy as np
 
-from pairloom.base.tree import Flat
+from pairloom.base.spec import PlainValues, StateSpec, field_types
+from pairloom.base.tree import NODES, Flat, join_path, unflatten
 from pairloom.base.typing import Array
-from pairloom.base.validation import LARGEST
 from pairloom.persist.format import ModelFileError
-from pairloom.persist.layout import LAYOUT
+from pairloom.persist.leaves import Scope, check_array, check_csr, check_row_values, check_sorted, check_value
 
-SIZES = {"BIG": 2**53, "SEED": 2**63, "MASS": 1e200, "EARLY": -1e300, "LATE": 1e300}
-FLOATS = ("f4", "f8")
-MOST_DEPTH = 24
-
-PLAIN: dict[str, Callable[[Any], bool]] = {
-    "bool": lambda value: value is True or value is False,
-    "text": lambda value: isinstance(value, str),
-    "none": lambda value: value is None,
-    "float": lambda value: type(value) is float,
-    "finite": lambda value: type(value) is float and np.isfinite(value),
-    "radius": lambda value: type(value) is float and value >= 0,
-    "number": lambda value: type(value) is float or (type(value) is int and abs(value) < SIZES["BIG"]),
-    "count": lambda value: type(value) is int and 0 <= value < SIZES["BIG"],
-    "seed": lambda value: type(value) is int and value >= 0,
-}
-
-CHECKS: dict[str, Callable[[Array], Array]] = {
-    "finite": np.isfinite,
-    "positive": lambda array: np.isfinite(array) & (array > 0),
-}
-
-
-@dataclass
-class Scope:
-    """What the names of a layout stand for in one model.
-
-    ``sizes``: of shapes; ``rules``: of "@" fields; ``work`` and ``rows``: dtypes of the model's arrays and of rows;
-    ``classes``: their number, 0 if labels are numbers; ``nan``: values of rows may be missing. What is not in
-    them was made by a part of the caller's own.
-    """
-
-    sizes: dict[str, Any] = field(default_factory=dict)
-    rules: dict[str, Any] = field(default_factory=dict)
-    work: str | None = None
-    rows: str | None = None
-    classes: int | None = None
-    nan: bool = False
-
-    def size(self, name: str, own: dict[str, int]) -> float | None:
-        """The number for which a name stands; None if that is not known."""
-        try:
-            return float(name) if "e" in name and name[0].isdigit() else int(name)
-        except ValueError:
-            plain, more = name.removesuffix("+1"), name.endswith("+1")
-            known = {**SIZES, **self.sizes, **own}.get(plain)
-            return self.size(known, own) if isinstance(known, str) else None if known is None else known + more
+MAX_DEPTH = 24
+PLAIN = (bool, int, float, str, NoneType)
 
 
 @dataclass
 class Walk:
-    """Takes each path of a flat state once; ``nodes``: the classes of which states are made, by name."""
+    """Visits each path of a flat state once; ``checks``: conditions on finished states, checked after the walk."""
 
     flat: Flat
-    nodes: dict[str, type]
-    taken: set[str] = field(default_factory=set)
+    visited: set[str] = field(default_factory=set)
+    checks: list[tuple[str, Callable[[Any], None]]] = field(default_factory=list)
 
-    def refuse(self, path: str, text: str) -> ModelFileError:
-        """The error to raise."""
-        return ModelFileError(f"the state in the file does not fit its model: {path or 'the whole'} {text}")
+    def __post_init__(self) -> None:
+        self.room = sum(array.size for array in self.flat.arrays.values())
 
-    def finish(self) -> None:
-        """Raise unless all of the file was taken."""
-        rest = [*self.flat.arrays, *self.flat.values, *self.flat.kinds]
-        if len(rest) != len(self.taken):
-            raise self.refuse(next(path for path in rest if path not in self.taken), "is not part of it")
+    def read(self, spec: StateSpec) -> Any:
+        """Return the whole state as a tree, or raise ModelFileError unless it fits its specification."""
+        self._state("", spec, Scope({"room": self.room}))
+        for path in (*self.flat.arrays, *self.flat.values, *self.flat.kinds):
+            if path not in self.visited:
+                raise _misfit(path, "is not part of it")
+        return self._tree("")
+
+    def read_early(self, path: str, kind: Any) -> Any:
+        """Return the tree at a path, which the specification of the rest depends on."""
+        walk = Walk(self.flat)
+        walk._visit(path, kind, Scope({"room": self.room}))
+        return walk._tree(path)
 
     def kind(self, path: str) -> str:
-        """What is at a branch; "" if it is none."""
+        """Return the kind of the branch at a path; "" if there is none."""
         return self.flat.kinds.get(path, "")
 
-    def branch(self, path: str, kind: str) -> None:
-        """Take a branch of this kind."""
-        if self.kind(path) != kind:
-            raise self.refuse(path, f"must be a {kind}")
-        self._take(path)
+    def _tree(self, top: str) -> Any:
+        """Build the tree at a visited path, and check its conditions."""
+        tree = unflatten(self.flat, top)
+        for path, check in self.checks:
+            try:
+                check(_descend(tree, path.removeprefix(top)))
+            except ValueError as error:
+                raise _misfit(join_path(path, getattr(error, "at", "")), str(error)) from None
+        return tree
 
-    def items(self, path: str, most: int) -> list[str]:
-        """Take a list; the paths of its items."""
-        count = self.kind(path).removeprefix("list ")
-        if not re.fullmatch(r"\d{1,6}", count) or int(count) > most:
-            raise self.refuse(path, f"must be a list of {most} items at most")
-        self.branch(path, f"list {count}")
-        return [f"{path}.{i}" for i in range(int(count))]
+    # Branches: states of parts, nodes, lists
 
-    def value(self, path: str, rule: str) -> Any:
-        """Take a plain value."""
-        if path not in self.flat.values:
-            raise self.refuse(path, f"must be a value ({rule})")
-        value = self.flat.values[path]
-        if not PLAIN[rule](value):
-            raise self.refuse(path, f"must be a value ({rule}), not {value!r:.40}")
-        self._take(path)
-        return value
+    def _state(self, path: str, spec: StateSpec, around: Scope) -> None:
+        # A part without symbols shares those of the enclosing state, so that new symbols are defined for both.
+        symbols = {**around.symbols, **spec.symbols} if spec.symbols else around.symbols
+        self._visit(path, spec.kind, Scope(symbols, spec.parts), spec.fields)
+        if spec.check is not None:
+            self.checks.append((path, spec.check))
 
-    def node(self, path: str, kind: str, scope: Scope) -> dict[str, int]:
-        """Take a node and all that is below it; its own sizes."""
-        self.branch(path, kind)
-        own: dict[str, int] = {}
-        for name, rule in LAYOUT[kind].items():
-            self.take(_join(path, name), rule, scope, own)
-        return own
-
-    def take(self, path: str, rule: Any, scope: Scope, own: dict[str, int]) -> None:
-        """Take what is at a path by one of the alternatives of a rule."""
-        if isinstance(rule, str) and rule.startswith("@"):
-            unknown = "absent" if rule.endswith("?") and path not in self.flat else "any"
-            rule = scope.rules.get(rule[1:].removesuffix("?"), unknown)
-        elif isinstance(rule, str) and rule.endswith("?"):
-            if path not in self.flat:
-                return
-            rule = rule.removesuffix("?")
-        if callable(rule):
-            rule(path)
-            return
-        choices = rule.split(" | ")
-        for choice in choices[:-1]:
-            if self._looks_like(path, choice, scope, own):
-                return self._one(path, choice, scope, own)
-        return self._one(path, choices[-1], scope, own)
-
-    def _looks_like(self, path: str, rule: str, scope: Scope, own: dict[str, int]) -> bool:
-        if rule in LAYOUT:
-            return self.kind(path) == rule
-        wanted = [scope.size(name, own) for name in rule.split()[1:] if name not in CHECKS]
-        found = self.flat.arrays.get(path)
-        return found is not None and list(found.shape) == wanted
-
-    def _one(self, path: str, rule: str, scope: Scope, own: dict[str, int]) -> None:
-        kind, *rest = rule.split()
-        if kind in LAYOUT:
-            self.node(path, kind, scope)
-        elif kind == "rows":
-            self._rows(path, scope, own)
-        elif kind == "rng":
-            self._generator(path)
-        elif kind == "any":
-            self.anything(path, scope)
-        elif kind == "absent":
-            if path in self.flat:
-                raise self.refuse(path, "must not be there")
+    def _visit(self, path: str, kind: Any, scope: Scope, replaced: Mapping[str, str] | None = None) -> None:
+        """Visit a path by the annotation of its field; ``replaced``: as ``StateSpec.fields``."""
+        origin = get_origin(kind)
+        if origin is Annotated:
+            base, text = get_args(kind)
+            self._annotated(path, base, text, scope)
+        elif origin in (UnionType, Union):
+            self._choice(path, get_args(kind), scope, replaced)
         elif kind in PLAIN:
-            self.value(path, kind)
+            self._value(path, kind, "", scope)
+        elif kind is np.random.Generator:
+            self._generator(path)
+        elif origin is list:
+            for item in self._items(path):
+                self._visit(item, get_args(kind)[0], scope)
+        elif is_dataclass(kind):
+            self._node(path, kind, scope, replaced or {})
         else:
-            self._array(path, kind, rest, scope, own)
+            self._anything(path, scope)
 
-    def _array(self, path: str, kind: str, rest: list[str], scope: Scope, own: dict[str, int]) -> None:
-        array = self._taken_array(path)
-        code = array.dtype.str[1:]
-        wanted = {"label": "f8", "R": scope.work if array.ndim else "f8"}.get(kind, kind)
-        if code != wanted and not (wanted is None and code in FLOATS):
-            raise self.refuse(path, f"must have the dtype {wanted}, not {code}")
-        between = rest.pop() if rest and ":" in rest[-1] else None
-        check = CHECKS.get(rest.pop()) if rest and rest[-1] in CHECKS else None
-        if array.ndim != len(rest):
-            raise self.refuse(path, f"must have {len(rest)} axes, not {array.ndim}")
-        for name, found in zip(rest, array.shape, strict=True):
-            self._size(path, name, found, scope, own)
-        if between is not None:
-            low, high = (scope.size(name, own) for name in between.split(":"))
-            if low is None or high is None or not ((array >= low) & (array < high)).all():
-                raise self.refuse(path, f"has numbers that are not in {low} ... {high}")
-        if check is not None and not check(array).all():
-            raise self.refuse(path, "must be finite numbers, and those by which others are divided above 0")
-        if kind == "label":
-            self._labels(path, array, scope)
-
-    def _size(self, path: str, name: str, found: int, scope: Scope, own: dict[str, int]) -> None:
-        """Compare the length of an axis with what its name stands for; a new name stands for it from now on."""
-        wanted = scope.size(name, own)
-        if wanted is None and (found > 0 or not name[1:].isupper()):
-            (own if name.startswith("_") else scope.sizes)[name] = found
-        elif wanted != found:
-            raise self.refuse(path, f"must have an axis of {'at least 1' if wanted is None else wanted}, not {found}")
-
-    def _labels(self, path: str, array: Array, scope: Scope) -> None:
-        good = np.isfinite(array)
-        if scope.classes:
-            good &= (array >= 0) & (array < scope.classes) & (array == np.floor(array))
-        if not good.all():
-            raise self.refuse(path, "has labels that are none")
-
-    def _rows(self, path: str, scope: Scope, own: dict[str, int]) -> None:
-        """Take rows, dense or CSR, of finite numbers; dense values may be missing where the model takes that."""
-        d = scope.size("d", own)
-        if path in self.flat.arrays:
-            self._array(path, scope.rows or "R", ["_n", "d"], scope, own)
-            values = self.flat.arrays[path]
+    def _annotated(self, path: str, kind: Any, text: str, scope: Scope) -> None:
+        if text.startswith("@"):
+            self._part(path, scope.parts.get(text[1:]), scope)
+        elif text == "rows":
+            self._rows(path, scope)
+        elif kind in PLAIN:
+            self._value(path, kind, text, scope)
         else:
-            n, columns = self._csr(path)
-            own["_n"] = n
-            if columns != d:
-                raise self.refuse(path, f"must have {d} columns, not {columns}")
-            values, indices, indptr = (self.flat.arrays[f"{path}.{name}"] for name in ("data", "indices", "indptr"))
-            rises = np.append(indices[1:] > indices[:-1], True)
-            rises[indptr[1:-1][indptr[1:-1] > 0] - 1] = True  # at the end of a row
-            if not rises.all():
-                raise self.refuse(path, "must have the columns of each row in order, each once")
-            if values.dtype.str[1:] != (scope.rows or values.dtype.str[1:]):
-                raise self.refuse(path, f"must have the dtype {scope.rows}")
-        missing = np.isnan(values) & (scope.nan and values.ndim == 2)
-        if values.dtype.kind != "f" or not ((np.abs(values) <= LARGEST[values.dtype.name]) | missing).all():
-            raise self.refuse(path, "must be finite numbers, and not too large")
+            array = self._array(path)
+            with _errors_at(path):
+                check_array(array, text, scope)
 
-    def _csr(self, path: str) -> tuple[int, int]:
-        """Take CSR rows; their shape."""
-        shape = re.fullmatch(r"csr (\d{1,15}) (\d{1,15})", self.kind(path))
-        if not shape:
-            raise self.refuse(path, "must be rows, dense or CSR")
-        n, d = int(shape[1]), int(shape[2])
-        self._take(path)
-        data, indices, indptr = (self._taken_array(f"{path}.{name}") for name in ("data", "indices", "indptr"))
-        whole = indices.dtype == indptr.dtype and indices.dtype.str[1:] in ("i4", "i8")
-        if not whole or data.ndim != 1 or indices.shape != data.shape or indptr.shape != (n + 1,):
-            raise self.refuse(path, "has CSR arrays that do not fit each other")
-        rising = indptr[0] == 0 and indptr[-1] == len(data) and (indptr[1:] >= indptr[:-1]).all()
-        if not rising or not ((indices >= 0) & (indices < d)).all():
-            raise self.refuse(path, "has CSR entries outside of its rows and columns")
-        return n, d
+    def _choice(self, path: str, kinds: tuple[Any, ...], scope: Scope, replaced: Mapping[str, str] | None) -> None:
+        """Visit a path whose annotation is a union: of None, or of several classes, which differ by name."""
+        if NoneType in kinds and self.flat.values.get(path, 0) is None:
+            return self._mark(path)
+        rest = [kind for kind in kinds if kind is not NoneType]
+        named = [kind for kind in rest if getattr(kind, "__name__", "") == self.kind(path)]
+        return self._visit(path, (named or rest)[0], scope, replaced)
 
-    def _generator(self, path: str) -> None:
-        self.branch(path, "generator PCG64")
-        self.branch(f"{path}.state", "dict state|inc")
-        for name, bits in (("state.state", 128), ("state.inc", 128), ("has_uint32", 1), ("uinteger", 32)):
-            where = f"{path}.{name}"
-            value = self.flat.values.get(where)
-            if type(value) is not int or not 0 <= value < 1 << bits:
-                raise self.refuse(where, f"must be a number of {bits} bits")
-            self._take(where)
+    def _part(self, path: str, spec: Any, scope: Scope) -> None:
+        """Visit the state of a part, or of several by name; a state without a specification is not checked."""
+        if spec is None:
+            self._anything(path, scope)
+        elif isinstance(spec, Mapping):
+            names = [name for name, part in spec.items() if not part.optional or join_path(path, name) in self.flat]
+            self._branch(path, "dict " + "|".join(names))
+            for name in names:
+                self._state(join_path(path, name), spec[name], scope)
+        else:
+            if not isinstance(spec, StateSpec):
+                with _errors_at(path, "is not a state of its model: "):
+                    spec = spec(PlainValues(self.flat.values, path, self.room))
+            self._state(path, spec, scope)
 
-    def anything(self, path: str, scope: Scope, depth: int = 0) -> None:
-        """Take a tree of a part of the caller's own; the package's nodes in it have their layout."""
+    def _node(self, path: str, kind: Any, scope: Scope, replaced: Mapping[str, str]) -> None:
+        """Visit a node of this class, or of a subclass, and its fields."""
+        found: Any = NODES.get(self.kind(path))
+        if found is None or not issubclass(found, kind):
+            raise _misfit(path, f"must be a {kind.__name__}{self._unknown_class(path)}")
+        self._mark(path)
+        if hasattr(found, "check"):
+            self.checks.append((path, found.check))
+        inner, types = Scope(scope.symbols, scope.parts), field_types(found)
+        for f in fields(found):
+            below = join_path(path, f.name)
+            if f.metadata.get("derived") or (f.metadata.get("optional") and below not in self.flat):
+                continue
+            text = replaced.get(f.name)
+            self._visit(below, types[f.name] if text is None else Annotated[Array, text], inner)
+
+    def _items(self, path: str) -> list[str]:
+        """Visit a list; return the paths of its items."""
+        found = re.fullmatch(r"(list|tuple|objects) (\d{1,9})", self.kind(path))
+        size = len(self.flat.arrays) + len(self.flat.values) + len(self.flat.kinds)
+        if not found or int(found[2]) > size:
+            raise _misfit(path, "must be a list of items that are in the file")
+        self._mark(path)
+        return [f"{path}.{i}" for i in range(int(found[2]))]
+
+    def _anything(self, path: str, scope: Scope, depth: int = 0) -> None:
+        """Visit a tree without specification; the nodes in it have their own."""
         kind, _, about = self.kind(path).partition(" ")
-        if depth > MOST_DEPTH:
-            raise self.refuse(path, "is nested too deeply")
+        if depth > MAX_DEPTH:
+            raise _misfit(path, "is nested too deeply")
         if not kind:
-            if path not in self.flat.arrays and path not in self.flat.values:
-                raise self.refuse(path, "is missing")
-            self._take(path)
-        elif kind in LAYOUT:
-            self.node(path, kind, scope)
+            if path not in self.flat:
+                raise _misfit(path, "is missing")
+            self._mark(path)
+        elif kind in NODES:
+            self._node(path, NODES[kind], scope, {})
         elif kind == "csr":
             self._csr(path)
         elif kind == "generator":
             self._generator(path)
-        else:
-            self._take(path)
-            for name in self._names(path, kind, about):
-                self.anything(_join(path, name), scope, depth + 1)
-
-    def _names(self, path: str, kind: str, about: str) -> list[str]:
-        """The names of the parts of a branch."""
-        if kind in ("list", "tuple", "objects") and re.fullmatch(r"\d{1,9}", about):
-            if int(about) <= len(self.flat.arrays) + len(self.flat.values) + len(self.flat.kinds):
-                return [str(i) for i in range(int(about))]
         elif kind == "dict":
-            return [name for name in about.split("|") if name]
-        elif kind in self.nodes:
-            return [f.name for f in fields(self.nodes[kind]) if not f.metadata.get("derived")]
-        raise self.refuse(
-            path, f"is a {kind:.40}, which is not known here; if it is yours, pass its class, parts=[...]"
-        )
+            self._mark(path)
+            for name in filter(None, about.split("|")):
+                self._anything(join_path(path, name), scope, depth + 1)
+        elif kind in ("list", "tuple", "objects"):
+            for item in self._items(path):
+                self._anything(item, scope, depth + 1)
+        else:
+            raise _misfit(path, f"is of an unknown kind{self._unknown_class(path)}")
 
-    def _taken_array(self, path: str) -> Array:
+    def _branch(self, path: str, kind: str) -> None:
+        """Visit a branch of exactly this kind."""
+        if self.kind(path) != kind:
+            raise _misfit(path, f"must be a {kind}")
+        self._mark(path)
+
+    # Leaves: values, arrays, rows, generators
+
+    def _value(self, path: str, kind: type, text: str, scope: Scope) -> None:
+        if path not in self.flat.values:
+            raise _misfit(path, f"must be a value ({kind.__name__}){self._unknown_class(path)}")
+        with _errors_at(path):
+            check_value(self.flat.values[path], kind, text, scope)
+        self._mark(path)
+
+    def _array(self, path: str) -> Array:
         if path not in self.flat.arrays:
-            raise self.refuse(path, "must be an array")
-        self._take(path)
+            raise _misfit(path, "must be an array")
+        self._mark(path)
         return self.flat.arrays[path]
 
-    def _take(self, path: str) -> None:
+    def _rows(self, path: str, scope: Scope) -> None:
+        """Visit dense or CSR rows of finite numbers; dense values may be missing where the model allows it."""
+        d, dtype = scope.size("d"), scope.symbols.get("X")
+        if path in self.flat.arrays:
+            values = self._array(path)
+            with _errors_at(path):
+                check_array(values, f"{dtype or 'R'} _n d", scope)
+                check_row_values(values, nan=bool(scope.symbols.get("nan")))
+            return
+        scope.own["_n"], columns, values, indices, indptr = self._csr(path)
+        with _errors_at(path):
+            if columns != d:
+                raise ValueError(f"must have {d} columns, not {columns}")
+            check_sorted(indices, indptr)
+            if dtype is not None and values.dtype.str[1:] != dtype:
+                raise ValueError(f"must have the dtype {dtype}")
+            check_row_values(values, nan=False)
+
+    def _csr(self, path: str) -> tuple[int, int, Array, Array, Array]:
+        """Visit CSR rows; return their shape, data, indices and indptr."""
+        shape = re.fullmatch(r"csr (\d{1,15}) (\d{1,15})", self.kind(path))
+        if not shape:
+            raise _misfit(path, "must be rows, dense or CSR")
+        n, d = int(shape[1]), int(shape[2])
+        self._mark(path)
+        data, indices, indptr = (self._array(f"{path}.{name}") for name in ("data", "indices", "indptr"))
+        with _errors_at(path):
+            check_csr(n, d, data, indices, indptr)
+        return n, d, data, indices, indptr
+
+    def _generator(self, path: str) -> None:
+        self._branch(path, "generator PCG64")
+        self._branch(f"{path}.state", "dict state|inc")
+        for name, bits in (("state.state", 128), ("state.inc", 128), ("has_uint32", 1), ("uinteger", 32)):
+            self._value(f"{path}.{name}", int, f"0:{1 << bits}", Scope({}))
+
+    def _mark(self, path: str) -> None:
         tables = (self.flat.arrays, self.flat.values, self.flat.kinds)
-        if path in self.taken or sum(path in table for table in tables) != 1:
-            raise self.refuse(path, "is there twice")
-        self.taken.add(path)
+        if path in self.visited or sum(path in table for table in tables) != 1:
+            raise _misfit(path, "occurs twice")
+        self.visited.add(path)
+
+    def _unknown_class(self, path: str) -> str:
+        """Return advice for a branch of a class that is not registered; "" for all others."""
+        name = self.kind(path)
+        if name in NODES or not name.isidentifier():
+            return ""
+        return f", but is a {name:.40}, which is unknown: import the module that defines it"
 
 
-def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+def _misfit(path: str, problem: str) -> ModelFileError:
+    return ModelFileError(f"the state in the file does not fit its model: {path or 'the whole'} {problem}")
+
+
+@contextmanager
+def _errors_at(path: str, prefix: str = "") -> Iterator[None]:
+    """Turn ValueErrors into ModelFileErrors that name the path."""
+    try:
+        yield
+    except ValueError as error:
+        raise _misfit(path, f"{prefix}{error}") from None
+
+
+def _descend(tree: Any, path: str) -> Any:
+    """Return the node at a path of a tree."""
+    for name in path.strip(".").split(".") if path else ():
+        if isinstance(tree, dict):
+            tree = tree[name]
+        else:
+            tree = tree[int(name)] if isinstance(tree, (list, tuple)) else getattr(tree, name)
+    return tree

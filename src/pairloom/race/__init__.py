@@ -1,9 +1,8 @@
-"""Many candidates on one stream, and the mixture of the best of them."""
+"""Race: many candidates on one stream, and the mixture of the best of them."""
 
 from pairloom.race.budget import Budget
 from pairloom.race.heads import Descent, Exact, Head, Steps
-from pairloom.race.pins import pinned
 from pairloom.race.portfolio import Candidate, OneMap, Portfolio
 from pairloom.race.race import Race
 
-__all__ = ["Budget", "Candidate", "Descent", "Exact", "Head", "OneMap", "Portfolio", "Race", "Steps", "pinned"]
+__all__ = ["Budget", "Candidate", "Descent", "Exact", "Head", "OneMap", "Portfolio", "Race", "Steps"]

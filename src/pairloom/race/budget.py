@@ -1,23 +1,23 @@
-"""What a race may cost."""
+"""Budget: the time and memory that a race may use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 from pairloom.base.checks import check_count, check_number
-from pairloom.base.clock import REFITS
+from pairloom.base.clock import REFIT_ROWS
 from pairloom.race.portfolio import Candidate, Portfolio
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits that the user states, kept from the first row on.
+    """Limits on time and memory, enforced from the first row on.
 
     Parameters
     ----------
     bytes : of all candidates together.
     microseconds : nominal time per example; None is 55 + 20 sqrt(d) for rows of d columns. A nominal microsecond
-        is 1e5 flops of a product of float32 matrices, or what takes as long.
+        is 1e5 flops of a product of float32 matrices, or any operation that takes as long.
 
     >>> Budget(microseconds=20.0).limit(100), Budget().limit(100)
     (20.0, 255.0)
@@ -32,37 +32,33 @@ class Budget:
             check_number("microseconds, if not None,", self.microseconds, 0, open_low=True)
 
     def limit(self, n_features: int) -> float:
-        """Nominal microseconds per example."""
+        """Return the nominal microseconds per example."""
         return 55.0 + 20.0 * sqrt(n_features) if self.microseconds is None else self.microseconds
 
     def keeps(self, row: int, n_features: int, itemsize: int = 4) -> bool:
-        """Whether a quarter of the bytes holds the first rows until what is made at ``row`` takes over."""
-        return REFITS[row] * n_features * itemsize <= self.bytes // 4
+        """Return whether the first rows, kept until the refit at ``row`` is complete, fit in a quarter of the bytes."""
+        return REFIT_ROWS[row] * n_features * itemsize <= self.bytes // 4
 
-    def admit(
-        self, portfolio: Portfolio, n_features: int, n_classes: int, itemsize: int = 4
-    ) -> list[Candidate]:  # fmt: skip
-        """The candidates that the budget can afford together, in their order, made smaller where that is needed.
+    def admit(self, portfolio: Portfolio, n_features: int, n_classes: int, itemsize: int = 4) -> list[Candidate]:
+        """Return the candidates that fit together, in their order, some of them in a smaller form.
 
-        The first always takes part. Half of the bytes are for what is made while the race goes on.
+        The first is always included. Half of the bytes are reserved for refits.
         """
         admitted: list[Candidate] = []
-        for one in portfolio.candidates(n_features):
-            found: Candidate | None = one
-            while (
-                found is not None and admitted and not self._fits([*admitted, found], n_features, n_classes, itemsize)
-            ):
-                found = found.smaller()
-            if found is not None:
-                admitted.append(found)
+        for candidate in portfolio.candidates(n_features):
+            sized: Candidate | None = candidate
+            while sized and admitted and not self._fits([*admitted, sized], n_features, n_classes, itemsize):
+                sized = sized.smaller()
+            if sized is not None:
+                admitted.append(sized)
         return admitted
 
     def enlarged(
         self, candidate: Candidate, others: Sequence[Candidate], n_features: int, n_classes: int, itemsize: int = 4
     ) -> Candidate | None:
-        """The candidate with the largest space that fits beside the others, up to its own large one; None if none does.
+        """Return the candidate in the largest space that fits in addition to the others; None if none does.
 
-        It must have twice as many features as it has now.
+        It must have at least twice as many features as now.
         """
         least = 2 * candidate.features.n_outputs(n_features)
         for size, large in candidate.larger(n_features).items():

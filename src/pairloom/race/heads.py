@@ -1,4 +1,4 @@
-"""What learns on a feature map in a race: many models that share the map."""
+"""Heads: the models that a candidate trains on its feature map."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -11,54 +11,54 @@ from pairloom.losses import LOSSES
 from pairloom.memory import Latest, Strata
 from pairloom.memory.base import Space
 from pairloom.memory.strata import Representative
-from pairloom.models.base import Dtype
-from pairloom.models.exact import ROWS
-from pairloom.models.exact_path import MANY, ExactPath
+from pairloom.models.base import Dtype, Many
+from pairloom.models.class_moments import BLOCK_ROWS
+from pairloom.models.exact import LARGE_DIM, ExactPath
 from pairloom.models.grid import Grid
 from pairloom.models.learner import Learner
-from pairloom.models.path import StepPath
+from pairloom.models.step_path import StepPath
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, AdaGrad, Constant
 
-STEP, SWEEP = 130.0, 16.0
-"""What a feature costs a gradient step, and for each partner besides, in flops of a product: measured, at D = 8,192."""
+STEP_FLOPS, PARTNER_FLOPS = 130.0, 16.0
+"""Cost of a gradient step per feature, and that of each partner; measured at D = 8,192."""
 
-SOLUTION, SMALL_APART, LARGE_APART = 1.5e7, 64, 1024
-"""What a solution costs besides 4 D^3, and the least rows between two of them while spaces are small, and later."""
+SOLUTION_FLOPS, SOLUTION_ROWS_SMALL, SOLUTION_ROWS_LARGE = 1.5e7, 64, 1024
+"""Cost of a solution besides 4 D^3, and the minimum rows between two solutions in small and in large spaces."""
 
-CELL = 2000.0
-"""What a cell costs a step of several models, for each of the rows of a pair."""
+CELL_FLOPS = 2000.0
+"""Cost of a step of several models, per cell and row of a pair."""
 
 
 class Head(ABC):
-    """What learns on a map: a rule that makes models, and knows what they cost."""
+    """Base class of heads, which make the models of a candidate and estimate their cost."""
 
     @property
     @abstractmethod
     def n_models(self) -> int:
-        """For each class that has models."""
+        """Number of models per target."""
 
     @property
     def needs_data(self) -> bool:
-        """Whether its models have rules on data, besides those of the map; a race fixes them again."""
+        """Whether its models have data-dependent settings in addition to those of the map."""
         return False
 
     @abstractmethod
     def learner(
         self, features: FeatureMap, pairs: OppositeClass, *, dtype: Dtype, seed: int | None, **rest: Any
-    ) -> Any:
-        """A model that is :class:`~pairloom.models.many.Many`: of each class ``n_models``.
+    ) -> Many:
+        """Return the models, ``n_models`` per target.
 
-        ``rest``: ``since``, the row before which no score is needed; ``max_bytes`` of its state; and ``engine``.
+        ``rest``: ``since``, the row before which no score is needed; ``max_bytes`` of the state; and ``engine``.
         """
 
     @abstractmethod
     def flops(self, features: FeatureMap, n_features: int) -> float:
-        """Floating-point operations per row, about, besides those of the map."""
+        """Return the approximate flops per row, besides those of the map."""
 
     @abstractmethod
     def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
-        """Bytes of the models, about, with numbers of ``itemsize`` bytes."""
+        """Return the approximate bytes of the models, for a dtype of ``itemsize`` bytes."""
 
 
 @dataclass(frozen=True)
@@ -74,27 +74,27 @@ class Exact(Head):
 
     @property
     def n_models(self) -> int:
-        """For each class that has models."""
         return len(self.alphas)
 
     def learner(self, features: FeatureMap, pairs: OppositeClass, **rest: Any) -> ExactPath:
         return ExactPath(features=features, pairs=pairs, alphas=self.alphas, **rest)
 
     def flops(self, features: FeatureMap, n_features: int) -> float:
-        """Per row: moments in double precision, and each solution shared out among the rows up to the next."""
+        """Moments in float64, and solutions, spread over the rows between them."""
         D = features.n_outputs(n_features)
-        return 4.0 * D**2 + self.n_models * (SOLUTION + 4.0 * D**3) / (SMALL_APART if D <= MANY else LARGE_APART)
+        rows = SOLUTION_ROWS_SMALL if D <= LARGE_DIM else SOLUTION_ROWS_LARGE
+        return 4.0 * D**2 + self.n_models * (SOLUTION_FLOPS + 4.0 * D**3) / rows
 
     def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
-        """Moments, in double precision; the open block and weights, in numbers of ``itemsize`` bytes."""
+        """Moments in float64; the open block and the weights in ``dtype``."""
         D = features.n_outputs(n_features)
         weights = 2 * n_targets(n_classes) * self.n_models * D
-        return 8 * n_classes * D * (D + 1) + itemsize * (ROWS * D + weights)
+        return 8 * n_classes * D * (D + 1) + itemsize * (BLOCK_ROWS * D + weights)
 
 
 @dataclass(frozen=True)
 class Steps(Head):
-    """Gradient steps per coordinate over a map of cells, against the newest rows of the other class, for each eta."""
+    """AdaGrad over a map of cells, against the newest rows of the other class, one model per eta."""
 
     etas: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3)
     loss: str = "squared_hinge"
@@ -109,7 +109,6 @@ class Steps(Head):
 
     @property
     def n_models(self) -> int:
-        """For each class that has models."""
         return len(self.etas)
 
     def learner(
@@ -119,17 +118,17 @@ class Steps(Head):
         return StepPath(Learner(features, pairs, loss, memory, step=step, dtype=dtype, seed=seed), self.etas)
 
     def flops(self, features: FeatureMap, n_features: int) -> float:
-        return CELL * (1 + self.partners) * features.n_cells
+        return CELL_FLOPS * (1 + self.partners) * n_cells(features)
 
     def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
-        """Weights and sums of squares, and the partners."""
+        """Weights, sums of squares and partners."""
         weights = 2 * n_targets(n_classes) * self.n_models * features.n_outputs(n_features)
-        return itemsize * (weights + n_classes * self.partners * (n_features + features.n_cells))
+        return itemsize * (weights + n_classes * self.partners * (n_features + n_cells(features)))
 
 
 @dataclass(frozen=True)
 class Descent(Head):
-    """Gradient steps against strata of the other class, averaged: ``steps`` (loss, eta) times penalties on one grid."""
+    """Averaged gradient descent against strata of the other class: a grid of ``steps`` (loss, eta) and penalties."""
 
     representative: Representative = "centroid"
     steps: tuple[tuple[str, float], ...] = field(
@@ -156,22 +155,20 @@ class Descent(Head):
         check_count("max_strata", self.max_strata)
         check_count("block_rows", self.block_rows)
         if 16 % self.block_rows:
-            raise ValueError(f"block_rows must divide 16, where a race first looks at scores; got {self.block_rows}")
+            raise ValueError(f"block_rows must divide 16, the row of the first evaluation; got {self.block_rows}")
 
     @property
     def n_models(self) -> int:
-        """For each class that has models."""
         return len(self.steps) * len(self.penalties)
 
     @property
     def needs_data(self) -> bool:
-        """Yes: strata have a radius."""
-        return True
+        return True  # the radius of strata
 
     def learner(
         self, features: FeatureMap, pairs: OppositeClass, *, dtype: Dtype, seed: int | None, **rest: Any
     ) -> Grid:
-        """The models, which share a memory of their own."""
+        """Return the models, which share one memory."""
         memory = Strata(max_strata=self.max_strata, representative=self.representative, cluster_in=self.cluster_in)
         same: dict[str, Any] = {"average": "poly", "dtype": dtype, "seed": seed}
         learners = [
@@ -181,16 +178,21 @@ class Descent(Head):
         return Grid(learners, self.block_rows)
 
     def flops(self, features: FeatureMap, n_features: int) -> float:
-        return (STEP + SWEEP * self.max_strata) * features.n_outputs(n_features) * (1 + self.n_models / 4)
+        return (STEP_FLOPS + PARTNER_FLOPS * self.max_strata) * features.n_outputs(n_features) * (1 + self.n_models / 4)
 
     def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
-        """Slots, centres and weights, in numbers of ``itemsize`` bytes; not the rows of the open block, often CSR."""
+        """Slots, centres and weights; not the rows of the open block, which are often CSR."""
         D, strata = features.n_outputs(n_features), n_classes * self.max_strata
         centers = D if self.cluster_in == "features" else n_features
         weights = 2 * n_targets(n_classes) * self.n_models * D
         return itemsize * (strata * (D + centers) + weights)
 
 
+def n_cells(features: FeatureMap) -> int:
+    """Return the cells of a row; 0 for a map without cells."""
+    return 0 if features.sparse is None else features.sparse.n_cells
+
+
 def n_targets(n_classes: int) -> int:
-    """Classes that have models: of two classes one speaks for both."""
+    """Return the number of targets: 1 for two classes, otherwise one per class."""
     return 1 if n_classes == 2 else n_classes

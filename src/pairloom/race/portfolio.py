@@ -1,30 +1,32 @@
-"""What takes part in a race: which maps, and which learners on them."""
+"""Portfolio: the candidates of a race, feature maps with models on them."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from pairloom.base.checks import check_count, check_number, check_part
 from pairloom.features import FeatureMap, Forest, Gaussian, Identity, Landmarks
+from pairloom.features.capabilities import cost_of
 from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling, check_scaling
+from pairloom.models.base import Many
 from pairloom.pairs import OppositeClass
-from pairloom.race.evidence import RAW, WINDOW_ROWS
+from pairloom.race.evidence import MAX_WINDOWS, WINDOW_ROWS
 from pairloom.race.heads import Descent, Exact, Head, Steps, n_targets
-from pairloom.stream.observers import RECENT
+from pairloom.stream.hooks import N_RECENT
 
-FLOPS = 1e5
-"""Of one core in a nominal microsecond: products of float32 matrices."""
+FLOPS_PER_MICROSECOND = 1e5
+"""Speed of one core for products of float32 matrices; it defines a nominal microsecond."""
 
-OVERHEAD = 3.0
-"""Nominal microseconds of any candidate, however small."""
+OVERHEAD_MICROSECONDS = 3.0
+"""Nominal time per example that is added for each candidate."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A feature map and what learns on it.
+    """A feature map and a head, which makes models on it.
 
-    The candidates of a ``family`` are alike, and have one share of the mixture between them before anything is known.
-    ``large``: a larger map, to which the best of the family goes on when rows justify it.
+    The candidates of a ``family`` are similar: in the prior of the mixture they share the weight of one candidate.
+    ``large``: a larger map, which replaces that of the best candidate of the family if its share is large enough.
     """
 
     name: str
@@ -35,66 +37,74 @@ class Candidate:
 
     @property
     def refits(self) -> bool:
-        """Whether it has rules on data, which are fixed anew as the first rows come in."""
+        """Whether it has data-dependent settings, which are fixed several times during the first rows."""
         return self.features.needs_data or self.head.needs_data
 
     def larger(self, n_features: int) -> "dict[int, Candidate]":
-        """What it may go on to, by the number of features: with the larger map, and halves of that."""
-        found: dict[int, Candidate] = {}
+        """Return its larger forms by their number of features: with the ``large`` map, and with halves of that."""
+        forms: dict[int, Candidate] = {}
         features = self.large
         while features is not None:
-            found[features.n_outputs(n_features)] = replace(self, features=features, large=None)
-            features = features.halved()
-        return found
+            forms[features.n_outputs(n_features)] = replace(self, features=features, large=None)
+            features = halved(features)
+        return forms
 
-    def model(self, pairs: OppositeClass, **rest: Any) -> Any:
-        """The models of this candidate; ``rest`` as in :meth:`Head.learner`."""
+    def model(self, pairs: OppositeClass, **rest: Any) -> Many:
+        """Return the models of this candidate; ``rest`` as in :meth:`Head.learner`."""
         return self.head.learner(self.features, pairs, **rest)
 
     def microseconds(self, n_features: int) -> float:
-        """Nominal time per example."""
-        of_map = self.features.flops(n_features) + self.features.upkeep(n_features)
-        return OVERHEAD + (of_map + self.head.flops(self.features, n_features)) / FLOPS
+        """Return the nominal time per example."""
+        of_map = cost_of(self.features, n_features).flops
+        of_head = self.head.flops(self.features, n_features)
+        return OVERHEAD_MICROSECONDS + (of_map + of_head) / FLOPS_PER_MICROSECOND
 
     def nbytes(self, n_features: int, n_classes: int, itemsize: int = 4) -> int:
-        """Bytes of its arrays, about, in numbers of ``itemsize`` bytes where it is not float64 always."""
+        """Return the approximate bytes of its arrays, for a dtype of ``itemsize`` bytes."""
         return self.space(n_features, n_classes, itemsize) + self.scores(n_classes)
 
     def space(self, n_features: int, n_classes: int, itemsize: int = 4) -> int:
-        """Bytes of its map and its models."""
-        of_map = itemsize * self.features.numbers(n_features)
+        """Return the bytes of its map and its models."""
+        of_map = itemsize * cost_of(self.features, n_features).numbers
         return of_map + self.head.nbytes(self.features, n_features, n_classes, itemsize)
 
     def scores(self, n_classes: int) -> int:
-        """Bytes of the scores that a race keeps of its models, however small these are."""
-        return 8 * (RECENT + RAW * WINDOW_ROWS) * n_targets(n_classes) * self.head.n_models
+        """Return the bytes of the scores of its models that a race keeps."""
+        return 8 * (N_RECENT + MAX_WINDOWS * WINDOW_ROWS) * n_targets(n_classes) * self.head.n_models
 
     def smaller(self) -> "Candidate | None":
-        """With a map of half the size; None if there is none."""
-        features = self.features.halved()
+        """Return the candidate with a map of half the size; None if the map cannot be halved."""
+        features = halved(self.features)
         return None if features is None else replace(self, features=features)
+
+
+def halved(features: FeatureMap) -> FeatureMap | None:
+    """Return a map of half the size; None if the map cannot be halved."""
+    racing = features.racing
+    return None if racing is None else racing.halved()
 
 
 @dataclass(frozen=True)
 class Portfolio:
-    """The candidates of a race: few, and of different kinds.
+    """The candidates of a race, of different kinds.
 
     Parameters
     ----------
     forests : maps of cells, each with a path of ``steps``.
     kernels : scaling of the columns, and factor of the kernel's width, of each small kernel space.
     gamma : rule of the kernel's width.
-    n_landmarks : m of the small kernel spaces, all of which learn from the first rows on.
-    large_landmarks : m of the space to which the best of them goes on at row 1,024, if the budget allows it.
+    n_landmarks : landmarks of the small kernel spaces.
+    large_landmarks : landmarks of the space that replaces the best of them at row 1,024, if the budget allows it.
     scale : scaling of the columns of the linear model.
-    exact, steps, descent : what learns: exact minimisers (None: no one) on linear and kernel maps, steps per coordinate
-        on forests, and gradient steps on a linear map of more than ``max_exact`` columns.
-    max_exact : columns up to which the linear model is an exact one.
-    max_grown : columns up to which forests take part. Where there are more, most are empty in most rows: trees take
-        long to find one that is not. There, a second linear model takes the columns as they are: scaling would make the
-        rarest of them the largest.
+    exact, steps, descent : the heads: exact minimisers on linear and kernel maps (None: neither kernels nor exact
+        linear models), steps per coordinate on forests, and gradient steps on a linear map of more than ``max_exact``
+        columns.
+    max_exact : maximum number of columns for an exact linear model.
+    max_grown : maximum number of columns for forests. Data with more columns is mostly sparse, and trees are slow to
+        find columns that are not empty. A second, unscaled linear model replaces the forests: scaling would give the
+        rarest columns the largest values.
 
-    Replace what you like, or make a subclass with other ``candidates``.
+    For other candidates, override ``candidates`` in a subclass.
 
     >>> [candidate.name for candidate in Portfolio(kernels=(("wide", 1.0),)).candidates(10)]
     ['linear', 'forest, renewed', 'forest, boosted', 'kernel, width 1, wide']
@@ -137,11 +147,11 @@ class Portfolio:
 
     @property
     def takes_nan(self) -> bool:
-        """Whether values of a row may be missing: all candidates must take them."""
+        """Whether values may be missing (NaN), which all candidates must support."""
         return False
 
     def candidates(self, n_features: int) -> list[Candidate]:
-        """All of them, in the order in which the budget is spent; the first always takes part."""
+        """Return the candidates in the order in which the budget is spent; the first is always included."""
         head = self.exact if self.exact is not None and n_features <= self.max_exact else self.descent
         found = [Candidate("linear", "linear", Identity(scale=self.scale), head)]
         if n_features > self.max_grown and self.scale is not None:
@@ -164,7 +174,7 @@ class Portfolio:
 
 @dataclass(frozen=True)
 class OneMap(Portfolio):
-    """A race of learners on one feature map."""
+    """A portfolio of different heads on one feature map."""
 
     features: FeatureMap = field(default_factory=Identity)
 
@@ -173,10 +183,47 @@ class OneMap(Portfolio):
         return self.features.takes_nan
 
     def candidates(self, n_features: int) -> list[Candidate]:
-        if self.features.n_cells:
+        if self.features.sparse is not None:
             return [Candidate("steps", "steps", self.features, self.steps)]
         heads: list[Head] = [self.descent, replace(self.descent, representative="fifo")]
         if self.exact is not None and self.features.n_outputs(n_features) <= self.max_exact:
             heads.insert(0, self.exact)
         names = [f"{type(head).__name__.lower()} {k}" for k, head in enumerate(heads)]
         return [Candidate(name, name, self.features, head) for name, head in zip(names, heads, strict=True)]
+
+
+def pinned(
+    portfolio: Portfolio,
+    features: FeatureMap | None = None,
+    gamma: Any = "race",
+    scale: Any = "race",
+    loss: str = "race",
+    n_components: int | None = None,
+    max_strata: int | None = None,
+) -> Portfolio:
+    """Return a portfolio whose candidates have these values; "race" and None leave it as it is."""
+    if features is not None:
+        values = {f.name: getattr(portfolio, f.name) for f in fields(Portfolio)}
+        portfolio = OneMap(**values, features=features)
+    if not (isinstance(gamma, str) and gamma == "race"):
+        kernels = dict.fromkeys((scale, 1.0) for scale, _ in portfolio.kernels)
+        portfolio = replace(portfolio, gamma=gamma, kernels=tuple(kernels))
+    if not (isinstance(scale, str) and scale == "race"):
+        check_scaling(scale)
+        kernels = dict.fromkeys((scale, factor) for _, factor in portfolio.kernels)
+        portfolio = replace(portfolio, scale=scale, kernels=tuple(kernels))
+    if max_strata is not None:
+        portfolio = replace(portfolio, descent=replace(portfolio.descent, max_strata=max_strata))
+    if n_components is not None:
+        sizes = {name: min(n_components, getattr(portfolio, name)) for name in ("n_landmarks", "large_landmarks")}
+        portfolio = replace(portfolio, **sizes)
+    return portfolio if loss == "race" else _with_loss(portfolio, loss)
+
+
+def _with_loss(portfolio: Portfolio, loss: str) -> Portfolio:
+    """Return a portfolio of one loss, with its own etas or those of the logistic loss; exact heads need the square."""
+    etas = [eta for name, eta in portfolio.descent.steps if name == loss]
+    etas = etas or [eta for name, eta in portfolio.descent.steps if name != "square"]
+    descent = replace(portfolio.descent, steps=tuple((loss, eta) for eta in etas))
+    steps = replace(portfolio.steps, loss=loss)
+    return replace(portfolio, descent=descent, steps=steps, exact=portfolio.exact if loss == "square" else None)

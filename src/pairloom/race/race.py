@@ -1,52 +1,52 @@
-"""Many candidates on one stream: each is scored before it learns, and has as much to say as its scores were good."""
+"""Race: many candidates learn on one stream, and a mixture of the best of them predicts."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
-from pairloom.base.clock import NEVER, REFITS, mixes_at, next_evaluation, next_refit
+from pairloom.base.clock import NEVER, REFIT_ROWS, mixes_at, next_evaluation, next_refit
 from pairloom.base.randomness import fresh_seed
+from pairloom.base.spec import PlainValues, StateSpec
 from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
 from pairloom.engines.base import EngineName
-from pairloom.models.base import Dtype, Model, Trouble
+from pairloom.models.base import Dtype, Many, Model
 from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget
-from pairloom.race.entrant import Entrant, Runner
+from pairloom.race.checks import check_entrant, check_portfolio_size, check_state
 from pairloom.race.evidence import Evidence
-from pairloom.race.frozen import FrozenState, frozen
-from pairloom.race.mixing import heard, shares, spoken, spread, stacked, tame
+from pairloom.race.mixing import candidate_scores, drop_negligible, fit_weights, model_shares, soft_clip, spread
 from pairloom.race.portfolio import Candidate, Portfolio
 from pairloom.race.refits import refit
-from pairloom.race.state import Mixture, RaceState, Standing, thinned
-from pairloom.race.telling import log
-from pairloom.stream import Kept, Recent, RecentScores, StreamState
-from pairloom.stream.observers import RECENT
-from pairloom.stream.stream import advance
+from pairloom.race.standings import Standing, log, thinned
+from pairloom.race.state import Entrant, FrozenState, Mixture, RaceState
+from pairloom.stream.hooks import N_RECENT, Recent, RecentScores
+from pairloom.stream.loop import advance
+from pairloom.stream.state import Kept, StreamState, stream_spec
 
-SETTLED, LEAVES = 16_384, 0.02
-"""The row from which on candidates leave whose share of the mixture is smaller than this."""
-
-FROZEN = "a frozen model only predicts: go on learning with the model that it was made of"
+DROP_FROM_ROW, MIN_ENTRANT_SHARE = 16_384, 0.02
+"""From this row on, candidates with a smaller share of the mixture are dropped."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Race(Model):
-    """A portfolio of candidates on one stream, and the mixture of them that ranks best.
+    """A portfolio of candidates on one stream, and a mixture of them that predicts.
 
-    All candidates that the budget can afford learn from the first rows on. Rules on data (scaling, width, landmarks)
-    are fixed anew at rows 8, 32, 128, 512 and 1,024: what is made then takes in the rows before it while the stream
-    goes on, a few for each new one, and takes over at a row that is known beforehand. So no row waits for another. At
-    row 1,024 the best kernel space goes on to a larger one, where that pays.
+    All candidates that fit the budget learn from the first rows on. Data-dependent settings (scaling, width,
+    landmarks) are fixed again at rows 8, 32, 128, 512 and 1,024. Each refitted candidate learns a few of the earlier
+    rows for each new row, and replaces the old one at a row known in advance, so that no single row is slow. At row
+    1,024 the best kernel candidate gets a larger feature space, if its share of the mixture is large enough.
 
-    Candidates are compared by pairs inside windows, scored before learning (:class:`Evidence`), and mixed by weights
-    that make log-odds of their scores (:func:`~pairloom.race.mixing.stacked`): with few rows of the rarer class nearly
-    equal ones, with many those that the rows ask for. Weights change at rows 16, 32, ..., and four times in every
-    doubling of the stream. From row 16,384 on, who has next to nothing to say leaves. All of it follows from row
-    numbers, so the cuts between calls do not matter. Messages: ``logging.getLogger("pairloom.race")``.
+    Models are compared by their AUC in windows of test-then-train scores (:class:`Evidence`). Candidates are weighted
+    by stacking (:func:`~pairloom.race.mixing.fit_weights`): nearly equally with few rows of the rarest class, and
+    mostly by their scores with many. Weights are fitted at rows 16, 32, ..., and four times in every doubling of the
+    stream. From row 16,384 on, candidates with a small share of the mixture are dropped. All of this depends on row
+    numbers only, so results do not depend on the chunking. Progress is logged to
+    ``logging.getLogger("pairloom.race")``.
 
     Parameters
     ----------
@@ -65,9 +65,6 @@ class Race(Model):
     (True, True)
     """
 
-    large_products: ClassVar[bool] = False
-    """Not when it scores; ``run`` limits threads itself."""
-
     pairs: OppositeClass = field(default_factory=OppositeClass)
     portfolio: Portfolio = field(default_factory=Portfolio)
     budget: Budget = field(default_factory=Budget)
@@ -82,11 +79,6 @@ class Race(Model):
             object.__setattr__(self, "seed", fresh_seed())
 
     @property
-    def needs_data(self) -> bool:
-        """No: it keeps the first rows itself."""
-        return False
-
-    @property
     def n_vectors(self) -> int:
         return len(self.pairs.targets)
 
@@ -94,18 +86,28 @@ class Race(Model):
     def takes_nan(self) -> bool:
         return self.portfolio.takes_nan
 
-    def warm_rows(self, n_features: int) -> int:
-        return 0
+    @property
+    def limited(self) -> "Race":
+        return self
+
+    @property
+    def forgetting(self) -> "Race":
+        return self
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a number of ``dtype``."""
+        return np.dtype(self.dtype).itemsize
 
     def init(self, n_features: int, first: Batch | None) -> RaceState:
-        """The candidates without rules on data; the others enter at row 8."""
+        """Return the state before the first row; candidates with data-dependent settings enter at row 8."""
         admitted = self.admitted(n_features)
         models = {}
         for one in admitted:
-            models[one.name] = self.make(one)
+            models[one.name] = self.make_model(one)
             one.features.check(n_features)
         ready = [one for one in admitted if not one.refits]
-        entrants = [self.entrant(one, 0, n_features, models[one.name].init(n_features, None)) for one in ready]
+        entrants = [self.new_entrant(one, 0, n_features, models[one.name].init(n_features, None)) for one in ready]
         evidence = Evidence(self.pairs.targets, sum(map(len, models.values())))
         kept = Kept() if len(ready) < len(admitted) else None
         counts = np.zeros(self.pairs.n_classes)
@@ -113,9 +115,9 @@ class Race(Model):
 
     @on_one_thread
     def run(self, state: RaceState, batch: Batch) -> Scored | None:
-        for entrant in self.running(state):
+        for entrant in self.entrants(state):
             advance(entrant.model, (RecentScores(),), entrant.stream, batch)
-        np.add.at(state.counts, batch.y.astype(int), batch.weight)  # row by row: the cut into calls must not show
+        np.add.at(state.counts, batch.y.astype(int), batch.weight)  # row by row: the chunking must not matter
         state.t += len(batch)
         if state.kept is not None:
             state.kept.add(batch)
@@ -123,112 +125,128 @@ class Race(Model):
         if t < next_evaluation(0):
             scored = Scored(t, np.zeros((len(batch), self.n_vectors)), batch.y, batch.weight, batch.query)
         elif next_evaluation(t - 1) == t:
-            arrived = self._mixed(state, state.evaluated)
+            arrived = self._mixed_scores(state, state.evaluated)
             self._evaluate(state)
             scored = arrived
             if mixes_at(t, state.since or 0):
-                scored = replace(self._mixed(state, state.since or 0), first=arrived.scores)
+                scored = replace(self._mixed_scores(state, state.since or 0), first=arrived.scores)
         refit(self, state)
         return scored
 
     def score(self, state: RaceState | FrozenState, X: Any) -> Array:
-        """The mixture's score of each row; with more than two classes, one column for each."""
+        """Return the mixture's score of each row; with more than two classes, one column for each."""
         if isinstance(state, FrozenState):
             return state.score(X, self.n_vectors)
+        self.entrants(state)
         total = np.zeros((X.shape[0], self.n_vectors))
-        first, mixture = 0, state.mixture
-        for entrant, weight in zip(self.running(state), mixture.weights, strict=False):
-            own = slice(first, first + len(entrant))
-            if weight > 0:
-                total += weight * tame(entrant.score(X, mixture.slopes[own], mixture.shifts[own]))
-            first = own.stop
+        for entrant, weight, slopes, shifts in state.members():
+            total += weight * soft_clip(entrant.model.mixed_scores(entrant.stream.learned, X, slopes, shifts))
         return total
 
-    def shaped(self, scores: Array) -> Array:
-        """One column per class, or none for two classes."""
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def waiting(self, state: RaceState) -> None:
-        """None: the mixture's scores are known at every evaluation."""
+    def n_scored(self, state: RaceState | FrozenState, t: int) -> int | None:
+        if isinstance(state, FrozenState):
+            return None
+        return state.evaluated if t >= next_evaluation(0) else t
 
     def next_row(self, state: RaceState) -> int:
         refit = NEVER if state.kept is None else next_refit(state.t)
         return min(next_evaluation(state.t), refit)
 
     def check_room(self, state: RaceState | FrozenState | None, n: int) -> None:
-        """There is room for every row, unless it is frozen."""
+        """Raise ValueError if the race is frozen."""
         if isinstance(state, FrozenState):
-            raise ValueError(FROZEN)
+            raise ValueError("a frozen model only predicts: continue learning with the model that was frozen")
 
-    def trouble(self, state: RaceState, told: float) -> Trouble | None:
-        """None: some candidates take steps that are too long on purpose, and lose."""
-        return None
+    def state_spec(self, n_features: int, t: int, room: int) -> StateSpec:
+        spec = super().state_spec(n_features, t, room)
+        check_portfolio_size(self.portfolio)
+        return replace(
+            spec, kind=RaceState | FrozenState, parts={"stream": partial(self._stream_spec, n_features)},
+            check=partial(check_state, self, n_features, t),
+        )  # fmt: skip
 
-    @property
-    def forgets(self) -> bool:
-        return True
+    def _stream_spec(self, n_features: int, nearby: PlainValues) -> StateSpec:
+        """Return the specification of an entrant's stream, which depends on the entrant's name, stage and size."""
+        entrant = nearby.parent
+        name, stage, large = entrant.text("name"), entrant.count("stage"), entrant.count("large")
+        check_entrant(self, name, stage, large, n_features)
+        model = self.make_model(self.candidate(name, large, n_features), stage)
+        return stream_spec(model, (RecentScores(),))(nearby)
 
     def forget(self, state: RaceState, keep: float) -> None:
-        for entrant in (*self.running(state), *state.coming):
-            entrant.model.forget(entrant.stream.learned, keep)
+        for entrant in (*self.entrants(state), *state.coming):
+            forgetting = entrant.model.forgetting
+            if forgetting is not None:
+                forgetting.forget(entrant.stream.learned, keep)
         state.since = state.t - int(keep * state.age)
         state.evidence.forget(keep)
 
     def frozen(self, state: RaceState | FrozenState) -> FrozenState:
-        """Only what predicts."""
-        return state if isinstance(state, FrozenState) else frozen(state, self.running(state))
+        """Return the state that only predicts."""
+        if isinstance(state, FrozenState):
+            return state
+        self.entrants(state)
+        return state.freeze()
 
     def mixture(self, state: RaceState | FrozenState) -> list[str]:
-        """The names of the candidates that make the predictions now, those with most to say first."""
+        """Return the names of the candidates in the mixture, by decreasing weight."""
         if isinstance(state, FrozenState):
             return [one.name for one in sorted(state.members, key=lambda one: -one.weight)]
         order = np.argsort(-state.mixture.weights, kind="stable")
         return [state.entrants[i].name for i in order if state.mixture.weights[i] > 0]
 
     def admitted(self, n_features: int) -> list[Candidate]:
-        """The candidates that the budget can afford."""
+        """Return the candidates that fit the budget."""
         return self.budget.admit(self.portfolio, n_features, self.pairs.n_classes, self.itemsize)
 
-    def running(self, state: RaceState) -> list[Entrant]:
-        """The entrants, with what learns; it follows from their names."""
-        for entrant in (*state.entrants, *state.coming):
-            if entrant.runner is None:
-                entrant.runner = self.runner(entrant, state.n_features)
-        return state.entrants
+    def candidate(self, name: str, large: int, n_features: int) -> Candidate:
+        """Return the candidate of this name, enlarged to ``large`` features unless 0; KeyError if there is none."""
+        candidate = {one.name: one for one in self.admitted(n_features)}[name]
+        return candidate.larger(n_features)[large] if large else candidate
 
-    def runner(self, entrant: Entrant, n_features: int) -> Runner:
-        """What an entrant's name, stage and size stand for; KeyError if there is no such candidate."""
-        candidate = {one.name: one for one in self.admitted(n_features)}[entrant.name]
-        if entrant.large:
-            candidate = candidate.larger(n_features)[entrant.large]
-        return Runner(candidate, self.make(candidate, entrant.stage))
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of a number of ``dtype``."""
-        return np.dtype(self.dtype).itemsize
-
-    def make(self, candidate: Candidate, stage: int = 0) -> Any:
-        """The models of a candidate whose rules were fixed at row ``stage``."""
-        since = 3 * REFITS[stage] // 4 if stage else 0  # before it takes over there is no need to know more
+    def make_model(self, candidate: Candidate, stage: int = 0) -> Many:
+        """Return the models of a candidate whose settings were fixed at row ``stage``."""
+        since = 3 * REFIT_ROWS[stage] // 4 if stage else 0  # no score is needed long before it replaces the old one
         return candidate.model(
             self.pairs, since=since, max_bytes=self.budget.bytes, dtype=self.dtype, seed=self.seed, engine=self.engine
         )  # fmt: skip
 
-    def entrant(self, candidate: Candidate, stage: int, n_features: int, learned: Any, large: int = 0) -> Entrant:
-        """A candidate before its first row."""
-        model = self.make(candidate, stage)
+    def new_entrant(self, candidate: Candidate, stage: int, n_features: int, learned: Any, large: int = 0) -> Entrant:
+        """Return a candidate as an entrant before its first row."""
+        model = self.make_model(candidate, stage)
         observed = {RecentScores.name: RecentScores().init(model)}
         stream = StreamState(0, n_features, learned, None, observed)
-        return Entrant(candidate.name, stage, large, stream, Runner(candidate, model))
+        return Entrant(candidate.name, stage, large, stream, candidate, model)
+
+    def entrants(self, state: RaceState) -> list[Entrant]:
+        """Return the entrants, with their candidates and models, which a state from a file or a copy lacks."""
+        for one in (*state.entrants, *state.coming):
+            if one.candidate is None:
+                one.candidate = self.candidate(one.name, one.large, state.n_features)
+                one.model = self.make_model(one.candidate, one.stage)
+        return state.entrants
+
+    def keep_entrants(self, state: RaceState, kept: list[bool]) -> None:
+        """Drop all other entrants, unless none would be left."""
+        if all(kept) or not any(kept):
+            return
+        entrants = self.entrants(state)
+        models = np.repeat(kept, [len(one) for one in entrants])
+        dropped = [one.name for one, stays in zip(entrants, kept, strict=True) if not stays]
+        log.info("row %s: dropped: %s", f"{state.t:,}", "; ".join(dropped))
+        state.evidence.keep_models(np.flatnonzero(models).tolist())
+        state.entrants = [one for one, stays in zip(entrants, kept, strict=True) if stays]
+        now = state.mixture
+        weights = drop_negligible(now.weights[np.array(kept)], np.ones(sum(kept)))
+        state.mixture = Mixture(weights, now.slopes[models], now.shifts[models])
 
     def _evaluate(self, state: RaceState) -> None:
-        """Take in the scores of the rows since the last time; weigh the candidates anew where that is due."""
-        rings = [entrant.recent for entrant in self.running(state)]
+        """Add the scores since the last evaluation to the evidence, and fit the weights when due."""
+        rings = [entrant.recent for entrant in self.entrants(state)]
         while state.evaluated < state.t:
             end = next_evaluation(state.evaluated)
-            rows = np.arange(state.evaluated, end) % RECENT
-            rows = rows[rings[0].weights[rows] > 0]  # those that grew a forest have no score
+            rows = np.arange(state.evaluated, end) % N_RECENT
+            rows = rows[rings[0].weights[rows] > 0]  # rows used to grow a forest have no score
             scores = np.concatenate([ring.scores[rows] for ring in rings], axis=1)
             if len(rows):
                 scores = np.nan_to_num(scores.reshape(len(rows), -1, self.n_vectors))
@@ -236,68 +254,54 @@ class Race(Model):
             state.evaluated = end
         if mixes_at(state.t, state.since or 0):
             self._mix(state)
-            if state.age >= SETTLED:
+            if state.age >= DROP_FROM_ROW:
                 weights = state.mixture.weights
-                self.keep(state, (weights >= LEAVES * weights.sum()).tolist())
+                self.keep_entrants(state, (weights >= MIN_ENTRANT_SHARE * weights.sum()).tolist())
 
     def _mix(self, state: RaceState) -> None:
-        """Weigh models and candidates by the evidence so far."""
-        running = self.running(state)
-        sizes = [len(one) for one in running]
-        areas, rare = state.evidence.verdict()
-        parts = shares(areas, rare, sizes)
-        families = [one.candidate.family for one in running]
+        """Fit the weights of models and candidates to the evidence so far."""
+        entrants = self.entrants(state)
+        sizes = [len(one) for one in entrants]
+        areas, rare = state.evidence.mean_auc()
+        shares = model_shares(areas, rare, sizes)
+        families = [one.candidate.family for one in entrants]
         prior = np.array([1.0 / families.count(family) for family in families])
-        windows = state.evidence.newer()[0]
-        weights = stacked(*spoken(windows, parts, sizes, self.pairs.targets), prior) if windows else prior
-        rings = [self._counting(state, one.recent) for one in running]
+        windows = state.evidence.used()[0]
+        weights = prior
+        if windows:
+            weights = fit_weights(*candidate_scores(windows, shares, sizes, self.pairs.targets), prior)
+        rings = [self._since_forgotten(state, one.recent) for one in entrants]
         recent = np.concatenate(rings, axis=1)
-        recent = recent.reshape(len(recent), len(parts), self.n_vectors)
-        whole = np.array([bool(np.isfinite(ring).all()) for ring in rings])
-        weights, prior = weights * whole, prior * whole  # who left the range of numbers says nothing
-        state.mixture = Mixture(heard(weights, prior), parts[:, None] / spread(recent), recent.mean(axis=0))
-        self._write_down(state, areas, parts, sizes)
+        recent = recent.reshape(len(recent), len(shares), self.n_vectors)
+        finite = np.array([bool(np.isfinite(ring).all()) for ring in rings])
+        weights, prior = weights * finite, prior * finite  # a diverged entrant has no weight
+        scaling = shares[:, None] / spread(recent), recent.mean(axis=0)
+        state.mixture = Mixture(drop_negligible(weights, prior), *scaling)
+        self._record(state, areas, shares, sizes)
 
-    def _counting(self, state: RaceState, ring: Recent) -> Array:
-        """The scores of a ring, of the rows that count."""
+    def _since_forgotten(self, state: RaceState, ring: Recent) -> Array:
+        """Return the scores in a ring buffer of the rows that were not forgotten."""
         n = state.age
-        if n >= RECENT or state.since is None:
+        if n >= N_RECENT or state.since is None:
             return ring.view()[0]
-        return ring.scores[np.arange(ring.count - n, ring.count) % RECENT]
+        return ring.scores[np.arange(ring.count - n, ring.count) % N_RECENT]
 
-    def _write_down(self, state: RaceState, areas: Array, parts: Array, sizes: list[int]) -> None:
-        """The standings: four times in every doubling, unless the stream changes, and not without end."""
+    def _record(self, state: RaceState, areas: Array, shares: Array, sizes: list[int]) -> None:
+        """Add the standings of this row, and log them."""
         share = state.mixture.weights / state.mixture.weights.sum()
         first = np.cumsum([0, *sizes])[:-1]
-        means = np.add.reduceat(areas * parts, first)
-        told = [Standing(state.t, one.name, float(means[i]), float(share[i])) for i, one in enumerate(state.entrants)]
-        state.standings = thinned([*state.standings, *told])
-        said = sorted(told, key=lambda one: -one.share)
-        log.info("row %s: %s", f"{state.t:,}", ", ".join(f"{o.name} {o.auc:.4f} ({o.share:.0%})" for o in said))
+        means = np.add.reduceat(areas * shares, first)
+        new = [Standing(state.t, one.name, float(means[i]), float(share[i])) for i, one in enumerate(state.entrants)]
+        state.standings = thinned([*state.standings, *new])
+        best_first = sorted(new, key=lambda one: -one.share)
+        log.info("row %s: %s", f"{state.t:,}", ", ".join(f"{o.name} {o.auc:.4f} ({o.share:.0%})" for o in best_first))
 
-    def keep(self, state: RaceState, staying: list[bool]) -> None:
-        """Let the others leave."""
-        if all(staying) or not any(staying):
-            return
-        running = self.running(state)
-        models = np.repeat(staying, [len(one) for one in running])
-        gone = [one.name for one, stays in zip(running, staying, strict=True) if not stays]
-        log.info("row %s: leave: %s", f"{state.t:,}", "; ".join(gone))
-        state.evidence.only(np.flatnonzero(models).tolist())
-        state.entrants = [one for one, stays in zip(running, staying, strict=True) if stays]
-        now = state.mixture
-        weights = heard(now.weights[np.array(staying)], np.ones(sum(staying)))
-        state.mixture = Mixture(weights, now.slopes[models], now.shifts[models])
-
-    def _mixed(self, state: RaceState, after: int = 0) -> Scored:
-        """The mixture's scores of the newest rows after row ``after``, from those of its models."""
-        ring, mixture = self.running(state)[0].recent, state.mixture
-        rows = np.arange(max(after, ring.count - RECENT), ring.count) % RECENT
-        total, first = np.zeros((len(rows), self.n_vectors)), 0
-        for entrant, weight in zip(state.entrants, mixture.weights, strict=False):
-            own = slice(first, first + len(entrant))
-            if weight > 0:
-                scores = entrant.recent.scores[rows].reshape(len(rows), len(entrant), -1) - mixture.shifts[own]
-                total += weight * tame((scores * mixture.slopes[own]).sum(axis=1))
-            first = own.stop
+    def _mixed_scores(self, state: RaceState, after: int = 0) -> Scored:
+        """Return the mixture's scores of the newest rows after row ``after``, from those of its models."""
+        ring = self.entrants(state)[0].recent
+        rows = np.arange(max(after, ring.count - N_RECENT), ring.count) % N_RECENT
+        total = np.zeros((len(rows), self.n_vectors))
+        for entrant, weight, slopes, shifts in state.members():
+            scores = entrant.recent.scores[rows].reshape(len(rows), len(entrant), -1) - shifts
+            total += weight * soft_clip((scores * slopes).sum(axis=1))
         return Scored(ring.count, total, ring.labels[rows], ring.weights[rows])

@@ -1,78 +1,149 @@
-"""What a race keeps."""
+"""State of a race: entrants, mixture, and the form that only predicts."""
 
+from collections.abc import Iterator
 from dataclasses import field
+from typing import Annotated, Any
 
 import numpy as np
 
-from pairloom.base.tree import OPTIONAL, node
+from pairloom.base.csr import is_sparse
+from pairloom.base.spec import Count
+from pairloom.base.tree import DERIVED, OPTIONAL, node
 from pairloom.base.typing import Array
-from pairloom.race.entrant import Entrant
+from pairloom.features.capabilities import FrozenShare, FrozenSum
+from pairloom.models.base import Many
 from pairloom.race.evidence import Evidence
-from pairloom.stream import Kept
+from pairloom.race.mixing import soft_clip
+from pairloom.race.portfolio import Candidate
+from pairloom.race.standings import Standing
+from pairloom.stream.hooks import Recent, RecentScores
+from pairloom.stream.state import Kept, StreamState
 
-MANY = 2048
-"""Standings that are kept; a stream that does not change has fewer after a billion rows."""
+MAX_DENSE_VALUES = 1 << 24
+"""Values of CSR rows made dense at a time while they are scored."""
 
 
 @node
-class Standing:
-    """At ``row``, the area under the curve of a candidate in the newer windows, and its share of the mixture."""
+class Entrant:
+    """A candidate that takes part, by its ``name``, with the state of its own stream.
 
-    row: int
+    ``stage``: the row at which its data-dependent settings were fixed, 0 without any. ``large``: the number of features
+    if it was enlarged, else 0. ``candidate`` and ``model`` follow from these; :meth:`Race.entrants` sets them.
+    """
+
     name: str
-    auc: float
-    share: float
+    stage: Count
+    large: Count
+    stream: Annotated[StreamState, "@stream"]
+    candidate: Candidate = field(default=None, repr=False, metadata=DERIVED)  # type: ignore[assignment]
+    model: Many = field(default=None, repr=False, metadata=DERIVED)  # type: ignore[assignment]
 
+    def __len__(self) -> int:
+        """The number of its models."""
+        return len(self.model)
 
-def thinned(standings: list[Standing]) -> list[Standing]:
-    """Standings, of every second row alone if there are many: the last and the first stay."""
-    if len(standings) <= MANY:
-        return standings
-    rows = list(dict.fromkeys(one.row for one in standings))
-    kept = {rows[0], *rows[::-2]}
-    return [one for one in standings if one.row in kept]
+    @property
+    def recent(self) -> Recent:
+        """Test-then-train scores: the columns of the first model, then those of the next."""
+        ring: Recent = self.stream.observed[RecentScores.name]
+        return ring
+
+    def freeze(self, weight: float, slopes: Array, shifts: Array) -> FrozenSum:
+        """Return what is needed to predict; ValueError if its features have no such form."""
+        share = FrozenShare(self.name, weight, -(slopes * shifts).sum(axis=0))
+        member = self.model.freeze(self.stream.learned, slopes, share)
+        if member is None:
+            raise ValueError(
+                f"frozen() is for linear models, Landmarks, forests and maps with a linear_sum; {self.name!r} has "
+                f"features={self.candidate.features}"
+            )
+        return member
 
 
 @node
 class Mixture:
-    """How scores become one: entrant e says u_e = sum over its models m of slopes_m (s_m - shifts_m); see ``tame``.
+    """Weights that combine the scores of all models into one score.
 
-    ``weights`` (entrants,): the score of the race is the sum of weights_e tame(u_e). ``slopes`` and ``shifts``
-    (models, classes).
+    The score of entrant e is u_e = sum over its models m of slopes_m (s_m - shifts_m), that of the race is the sum of
+    weights_e soft_clip(u_e). ``weights`` (entrants,), ``slopes`` and ``shifts`` (models, classes).
     """
 
-    weights: Array
-    slopes: Array
-    shifts: Array
+    weights: Annotated[Array, "f8 _e 0:LATE"]
+    slopes: Annotated[Array, "f8 _m v"]
+    shifts: Annotated[Array, "f8 _m v"]
+
+    def check(self) -> None:
+        if len(self.weights) and not self.weights.any():
+            raise ValueError("must have a weight above 0")
 
     @classmethod
     def empty(cls, n_vectors: int) -> "Mixture":
-        """Before anyone has a score."""
+        """Return the mixture before the first evaluation."""
         return cls(np.zeros(0), np.zeros((0, n_vectors)), np.zeros((0, n_vectors)))
 
 
 @node
 class RaceState:
-    """Who takes part, the evidence, and the mixture that speaks for all.
+    """The entrants, the evidence and the mixture.
 
-    ``coming``: what was made when rules were last fixed anew, while it takes in the rows before; each takes the place
-    of the entrant with its name. ``kept``: the first rows, for these. ``counts``: weight of the rows of each class.
-    Scores up to row ``evaluated`` are in the evidence.
+    ``coming``: refitted entrants, which are still learning earlier rows; each then replaces the entrant with its
+    name. ``kept``: the first rows, for these. ``counts``: weight of the rows of each class. ``evaluated``: the last row
+    whose score is in the evidence. ``since``: rows up to this one have been forgotten.
     """
 
-    n_features: int
+    n_features: Count
     entrants: list[Entrant]
     evidence: Evidence
-    counts: Array
+    counts: Annotated[Array, "f8 C 0:MASS"]
     mixture: Mixture
     kept: Kept | None
     coming: list[Entrant] = field(default_factory=list)
-    t: int = 0
-    evaluated: int = 0
+    t: Count = 0
+    evaluated: Count = 0
     standings: list[Standing] = field(default_factory=list)
-    since: int | None = field(default=None, metadata=OPTIONAL)
+    since: Count | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def age(self) -> int:
-        """Rows that count."""
+        """Rows that were not forgotten."""
         return self.t - (self.since or 0)
+
+    def members(self) -> Iterator[tuple[Entrant, Any, Array, Array]]:
+        """Yield each entrant of the mixture with its weight, and the slopes and shifts of its models."""
+        first, mixture = 0, self.mixture
+        for entrant, weight in zip(self.entrants, mixture.weights, strict=False):
+            own = slice(first, first + len(entrant))
+            first = own.stop
+            if weight > 0:
+                yield entrant, weight, mixture.slopes[own], mixture.shifts[own]
+
+    def freeze(self) -> "FrozenState":
+        """Return the state that only predicts; ValueError if an entrant has no such form."""
+        members = [entrant.freeze(float(weight), *scaling) for entrant, weight, *scaling in self.members()]
+        return FrozenState(self.n_features, self.t, self.counts.copy(), members, list(self.standings))
+
+
+@node
+class FrozenState:
+    """A race that only predicts: the members of the mixture, each with one weight vector in place of many."""
+
+    n_features: Count
+    t: Count
+    counts: Annotated[Array, "f8 C 0:MASS"]
+    members: list[FrozenSum]
+    standings: list[Standing]
+
+    def score(self, X: Any, n_vectors: int) -> Array:
+        """Return the scores of the race that was frozen."""
+        if is_sparse(X):
+            rows, csr = max(1, MAX_DENSE_VALUES // self.n_features), X.tocsr()
+            starts = range(0, X.shape[0], rows)
+            parts = [self.score(csr[start : start + rows].toarray(), n_vectors) for start in starts]
+            return np.concatenate(parts) if parts else np.zeros((0, n_vectors))
+        total = np.zeros((X.shape[0], n_vectors))
+        for member in self.members:
+            out = np.empty(total.shape)
+            out[:] = member.offset
+            member.add(X, out)
+            total += member.weight * soft_clip(out)
+        return total

@@ -1,4 +1,4 @@
-"""Omega: how the weights shrink."""
+"""Penalties Omega."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ import numpy as np
 from pairloom.base.checks import check_choice, check_number
 from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
-from pairloom.steps.averaging import constant
+from pairloom.steps.schedules import constant_like
 
-Form = Literal["explicit", "proximal"]
+L2Form = Literal["explicit", "proximal"]
 
 
 class Numbers(NamedTuple):
-    """A penalty as ``shrink`` takes it."""
+    """The parameters of ``shrink``."""
 
     alpha: float
     l1: float
@@ -24,14 +24,14 @@ class Numbers(NamedTuple):
 
 @dataclass(frozen=True)
 class Penalty(ABC):
-    """Omega: what a step does to w besides following the gradient.
+    """A penalty Omega, which shrinks or bounds w in each step.
 
     w <- project(soft(keep * w - rate * gradient, threshold)), where soft(u, s) = sign(u) max(0, |u| - s) and the
     projection is onto the ball ||w|| <= bound.
     """
 
     only_shrinks: ClassVar[bool] = False
-    """Whether all that happens is w <- keep * w - rate * gradient."""
+    """Whether a step is only w <- keep * w - rate * gradient."""
 
     @property
     def bound(self) -> float:
@@ -40,16 +40,16 @@ class Penalty(ABC):
 
     @property
     def numbers(self) -> Numbers | None:
-        """What makes ``shrink`` say the same as ``at``; None: nothing, and steps per coordinate are not compiled."""
+        """Parameters for which ``shrink`` equals ``at``; None: steps per coordinate have no compiled form."""
         return None
 
     @abstractmethod
     def at(self, eta: Array) -> tuple[Array, Array, Array]:
-        """(keep, rate, threshold) for steps ``eta``."""
+        """Return (keep, rate, threshold) for steps ``eta``."""
 
-    # Not abstract: most penalties take any step.
+    # Not abstract: most penalties support any step size.
     def check(self, eta: float) -> None:  # noqa: B027
-        """Raise unless steps up to ``eta`` are possible."""
+        """Raise ValueError unless steps up to ``eta`` are possible."""
 
 
 @dataclass(frozen=True)
@@ -66,20 +66,20 @@ class L2(Penalty):
     only_shrinks = True
 
     alpha: float = 0.0
-    form: Form = "explicit"
+    form: L2Form = "explicit"
 
     def __post_init__(self) -> None:
         check_number("alpha", self.alpha, 0)
-        check_choice("l2", self.form, Form)
+        check_choice("l2", self.form, L2Form)
 
     @property
     def numbers(self) -> Numbers | None:
-        # Not those of a subclass, which may say something else.
+        # A subclass may override ``at``.
         return Numbers(self.alpha, 0.0, self.form == "proximal") if type(self).at is L2.at else None
 
     def at(self, eta: Array) -> tuple[Array, Array, Array]:
         if self.form == "explicit":
-            return 1.0 - eta * self.alpha, eta, constant(eta, 0.0)
+            return 1.0 - eta * self.alpha, eta, constant_like(eta, 0.0)
         return ElasticNet(self.alpha).at(eta)
 
     def check(self, eta: float) -> None:
@@ -132,12 +132,12 @@ class Ball(Penalty):
         return Numbers(0.0, 0.0, False) if type(self).at is Ball.at else None
 
     def at(self, eta: Array) -> tuple[Array, Array, Array]:
-        return constant(eta, 1.0), eta, constant(eta, 0.0)
+        return constant_like(eta, 1.0), eta, constant_like(eta, 0.0)
 
 
 @compiled
 def shrink(eta: float, alpha: float, l1: float, proximal: bool) -> tuple[float, float, float]:
-    """``Penalty.at`` for one step and the penalty's ``numbers``; keep is at least 0, however long the step."""
+    """Return ``Penalty.at`` for one step and the penalty's ``numbers``; keep is at least 0 for any step size."""
     if proximal:
         keep = 1.0 / (1.0 + eta * alpha)
         return keep, eta * keep, eta * l1 * keep
@@ -145,7 +145,7 @@ def shrink(eta: float, alpha: float, l1: float, proximal: bool) -> tuple[float, 
 
 
 def l2_or_ball(alpha: float, radius: float | None) -> Penalty:
-    """The penalty of a system that shrinks w or keeps it in a ball.
+    """Return the penalty of a system that either shrinks w or keeps it in a ball.
 
     >>> l2_or_ball(0.1, None), l2_or_ball(0.0, 2.0)
     (L2(alpha=0.1, form='explicit'), Ball(radius=2.0))

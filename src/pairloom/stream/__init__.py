@@ -1,24 +1,17 @@
-"""One pass over a stream of rows: whatever learns, this is what drives it."""
+"""Streams: one pass over rows in order, with hooks."""
 
-from pairloom.stream.drift import Detector, DriftWatch, Watched
-from pairloom.stream.forgetting import Faded, Forgetting
-from pairloom.stream.observers import Arrivals, ArrivalScores, Observer, Recent, RecentScores
-from pairloom.stream.state import Kept, StreamState
+from pairloom.stream.drift import Detector, DriftWatch
+from pairloom.stream.forgetting import Forgetting
+from pairloom.stream.hooks import ArrivalScores, Hook, RecentScores
 from pairloom.stream.stream import StabilityWarning, Stream
 
 __all__ = [
     "ArrivalScores",
-    "Arrivals",
     "Detector",
     "DriftWatch",
-    "Faded",
     "Forgetting",
-    "Kept",
-    "Observer",
-    "Recent",
+    "Hook",
     "RecentScores",
     "StabilityWarning",
     "Stream",
-    "StreamState",
-    "Watched",
 ]

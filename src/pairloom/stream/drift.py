@@ -1,53 +1,53 @@
-"""Whether the world has changed: the share of pairs in the wrong order, watched while the stream runs."""
+"""Drift detection: the share of discordant pairs, monitored while the stream runs."""
 
 from copy import deepcopy
 from dataclasses import dataclass, field
 from math import log
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from pairloom.base.batch import Scored
 from pairloom.base.clock import next_multiple
+from pairloom.base.spec import Count
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.models.base import Model
-from pairloom.stream.observers import RECENT, Arrivals, ArrivalScores, Recent, RecentScores
+from pairloom.stream.hooks import N_RECENT, Arrivals, ArrivalScores, Hook, Recent, RecentScores
 from pairloom.stream.state import StreamState
 
-EVERY = 128
-"""Rows after which scores are looked at: a race has them then."""
+TEST_ROWS = 128
+"""Rows between two tests: the scores of a race are known at multiples of this."""
 
-OTHERS = 128
-"""Rows of the other classes, the newest, with which a row makes pairs."""
+PARTNER_ROWS = 128
+"""Number of newest rows of the other classes with which a row is paired."""
 
-ROOM = 2048
-"""Errors that are remembered."""
+MAX_ERRORS = 2048
+"""Newest errors kept."""
 
-FEWEST = 8
-"""Errors that may make a change."""
+MIN_ERRORS = 8
+"""Errors needed to detect a change."""
 
-RARELY = 1e-4
-"""The chance that a test calls a stream changed that is not."""
+FALSE_ALARM_RATE = 1e-4
+"""Probability that a test reports a change in a stream without one."""
 
-REMAINS = 4
-"""All that was learned counts, after a change, as much as a quarter of the rows since: most of it is of before."""
+DISCOUNT = 4
+"""After a change, past statistics get 1 / 4 of the weight of the rows since the change: most of them are outdated."""
 
-MOST = 1024
-"""Alarms that are remembered, the newest."""
+MAX_ALARMS = 1024
+"""Newest alarms kept."""
 
-SINCE = 32
-"""Errors, the newest, that a detector which does not tell is taken to speak of."""
+DETECTOR_ERRORS = 32
+"""Number of newest errors assumed to follow the change, if a custom detector reports one."""
 
 
 @runtime_checkable
 class Detector(Protocol):
-    """Whoever is told one number after the other and says whether they have changed: river's, for instance."""
+    """A drift detector with the interface of river, which receives numbers one by one."""
 
     drift_detected: bool
 
     def update(self, x: float) -> Any:
-        """Take in a number."""
+        """Add a number."""
 
 
 Drift = Literal["auto"] | Detector | None
@@ -55,69 +55,66 @@ Drift = Literal["auto"] | Detector | None
 
 @node
 class Watched:
-    """The newest errors and the rows they belong to, two rings, ``count`` so far since the last change.
+    """Ring buffers of the newest errors and of their rows; ``count``: number of errors since the last change.
 
-    ``seen``: the last row whose error is in them. ``alarms``: the rows after which the stream was found to have
-    changed. ``since``: the row after which it was last thought to have.
+    ``seen``: the last row whose error is included. ``alarms``: the rows at which a change was detected. ``since``: the
+    estimated row of the last change.
     """
 
-    errors: Array = field(default_factory=lambda: np.zeros(ROOM))
-    rows: Array = field(default_factory=lambda: np.zeros(ROOM, np.int64))
-    count: int = 0
-    seen: int = 0
-    since: int = 0
-    alarms: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    errors: Annotated[Array, f"f8 {MAX_ERRORS} 0:2"] = field(default_factory=lambda: np.zeros(MAX_ERRORS))
+    rows: Annotated[Array, f"i8 {MAX_ERRORS} 0:BIG"] = field(default_factory=lambda: np.zeros(MAX_ERRORS, np.int64))
+    count: Count = 0
+    seen: Count = 0
+    since: Count = 0
+    alarms: Annotated[Array, "i8 _n 0:BIG"] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def add(self, errors: Array, rows: Array) -> None:
-        """Write errors down."""
-        places = (self.count + np.arange(len(errors))) % ROOM
+        """Add errors and their rows."""
+        places = (self.count + np.arange(len(errors))) % MAX_ERRORS
         self.errors[places], self.rows[places] = errors, rows
         self.count += len(errors)
 
     def newest(self) -> tuple[Array, Array]:
-        """Errors and their rows, in order."""
-        n = min(self.count, ROOM)
-        places = np.arange(self.count - n, self.count) % ROOM
+        """Return errors and their rows, in order."""
+        n = min(self.count, MAX_ERRORS)
+        places = np.arange(self.count - n, self.count) % MAX_ERRORS
         return self.errors[places], self.rows[places]
 
-    def only(self, n: int) -> None:
-        """Forget all errors but the newest n."""
+    def keep_newest(self, n: int) -> None:
+        """Drop all errors but the newest n."""
         errors, rows = self.newest()
         self.count = 0
         self.add(errors[len(errors) - n :], rows[len(rows) - n :])
 
 
 @dataclass(frozen=True)
-class DriftWatch:
-    """Finds out whether a stream has changed, and lets the model forget what was before.
+class DriftWatch(Hook):
+    """Detect drift, and let the model forget the rows before it.
 
-    The error of a row is the share of pairs with the newest 128 rows of the other classes that the scores, as they were
-    when the rows came, put in the wrong order; with two classes it is taken for rows of the rarer one. So its mean is 1
-    less the AUC; weights of rows do not matter. Every 128 rows the newest n of the last 2,048 errors, n = 8, 16, ...,
-    are compared with all before them, as in adaptive windowing, but by Bennett's inequality (:func:`change_in`): if
-    they are larger by more than chance allows, the stream has changed. Then all that the model has learned counts as
-    much as a quarter of the rows since.
+    The error of a row is the share of its pairs with the newest 128 rows of the other classes whose scores on arrival
+    are in the wrong order; with two classes, only rows of the rarer one have an error. Its mean is 1 - AUC,
+    without the weights of rows. Every 128 rows the newest n of the last 2,048 errors, n = 8, 16, ..., are compared with
+    all earlier ones, as in adaptive windowing, but with Bennett's inequality (:func:`change_in`). If they are
+    significantly larger, the stream has changed: everything the model has learned is then weighted
+    down to a quarter of the weight of the rows since the change.
 
     Parameters
     ----------
-    detector : another one in its place, which is given every error; None: ours.
+    detector : a :class:`Detector` to use instead, which receives every error; None: the test above.
 
     Reference: Bifet and Gavalda, Learning from Time-Changing Data with Adaptive Windowing, SDM 2007.
     """
 
     name: ClassVar[str] = "drift"
-    on_arrival: ClassVar[bool] = False
+    requires: ClassVar[tuple[type[Hook], ...]] = (ArrivalScores,)
 
     detector: Any = None
 
     def init(self, model: Model) -> Watched:
         return Watched()
 
-    def see(self, own: Watched, scored: Scored) -> None:
-        """The newest scores are kept anyway."""
-
     def next_row(self, t: int) -> int:
-        return next_multiple(t, EVERY)
+        return next_multiple(t, TEST_ROWS)
 
     def tick(self, own: Watched, state: StreamState, model: Model) -> None:
         recent, arrivals = state.observed[RecentScores.name], state.observed[ArrivalScores.name]
@@ -127,25 +124,33 @@ class DriftWatch:
         newer = self._changed(own, errors)
         if newer:
             start = int(own.newest()[1][-newer]) - 1
-            keep = (state.t - start) / (REMAINS * max(1, state.t - own.since))
-            own.alarms = np.append(own.alarms[1 - MOST :], state.t)
+            keep = (state.t - start) / (DISCOUNT * max(1, state.t - own.since))
+            own.alarms = np.append(own.alarms[1 - MAX_ALARMS :], state.t)
             own.since = start
-            own.only(newer)
-            model.forget(state.learned, min(keep, 1.0 / REMAINS))
+            own.keep_newest(newer)
+            if model.forgetting is not None:
+                model.forgetting.forget(state.learned, min(keep, 1.0 / DISCOUNT))
+
+    def check(self, own: Watched, state: StreamState, model: Model) -> None:
+        """Check that errors, changes and alarms are of rows seen, in order."""
+        rows, newest = own.newest()[1], max(own.seen, own.since, *own.rows, *own.alarms)
+        ordered = (np.diff(own.alarms) > 0).all() and (np.diff(rows) >= 0).all() and (rows > 0).all()
+        if newest > state.t or len(own.alarms) > MAX_ALARMS or not ordered:
+            raise ValueError(f"must be of {state.t} rows, with at most {MAX_ALARMS} alarms, in order")
 
     def _changed(self, own: Watched, errors: Array) -> int:
-        """The number of errors since the change; 0 if there was none."""
+        """Return the number of errors since the change; 0 without a change."""
         if self.detector is None:
             return change_in(own.newest()[0])
         alarm = False
         for error in errors.tolist():
             self.detector.update(error)
             alarm |= bool(self.detector.drift_detected)
-        return min(SINCE, own.count) if alarm else 0
+        return min(DETECTOR_ERRORS, own.count) if alarm else 0
 
 
 def watch_of(drift: Any) -> DriftWatch:
-    """What ``drift=`` stands for."""
+    """Return the hook for an estimator's ``drift``."""
     if drift == "auto":
         return DriftWatch()
     if not isinstance(drift, Detector):
@@ -157,15 +162,15 @@ def watch_of(drift: Any) -> DriftWatch:
 
 
 def new_errors(own: Watched, recent: Recent, arrivals: Arrivals, targets: Array) -> tuple[Array, Array]:
-    """Errors of the rows since the last look, in order, and the rows."""
-    n = min(recent.count, arrivals.count, RECENT)
+    """Return the errors of the rows since the last test, in order, and the row numbers."""
+    n = min(recent.count, arrivals.count, N_RECENT)
     rows = np.arange(arrivals.count - n + 1, arrivals.count + 1)
-    rows = rows[recent.weights[(rows - 1) % RECENT] > 0]  # those that grew a forest have no score
-    places = (rows - 1) % RECENT
+    rows = rows[recent.weights[(rows - 1) % N_RECENT] > 0]  # rows used to grow a forest have no score
+    places = (rows - 1) % N_RECENT
     errors, found = [np.zeros(0)], [np.zeros(0, np.int64)]
     for mine, score in sides(recent.labels[places], arrivals.scores[places], targets):
-        new, others = np.flatnonzero(mine & (rows > own.seen)), np.flatnonzero(~mine)[-OTHERS:]
-        if len(others) >= FEWEST:
+        new, others = np.flatnonzero(mine & (rows > own.seen)), np.flatnonzero(~mine)[-PARTNER_ROWS:]
+        if len(others) >= MIN_ERRORS:
             rest = np.sort(score[others])
             below = 0.5 * (np.searchsorted(rest, score[new]) + np.searchsorted(rest, score[new], side="right"))
             errors.append(1.0 - below / len(rest))
@@ -176,9 +181,9 @@ def new_errors(own: Watched, recent: Recent, arrivals: Arrivals, targets: Array)
 
 
 def sides(labels: Array, scores: Array, targets: Array) -> list[tuple[Array, Array]]:
-    """The rows that have an error, with scores that should be higher than those of the others.
+    """Return, for each target, a mask of the rows that have an error, and scores that should be high for them.
 
-    Of two classes the rarer one: of the other one many rows would share the same few pairs.
+    With two classes, only rows of the rarer one: many rows of the other one would share the same few pairs.
     """
     if len(targets) > 1:
         return [(labels == target, scores[:, k]) for k, target in enumerate(targets)]
@@ -189,16 +194,16 @@ def sides(labels: Array, scores: Array, targets: Array) -> list[tuple[Array, Arr
 
 
 def change_in(errors: Array) -> int:
-    """How many of the newest numbers are larger than those before them, by more than chance allows; 0 if none are.
+    """Return how many of the newest errors are significantly larger than those before them; 0 if none are.
 
-    By Bennett's inequality for means of numbers from 0 to 1, with the variance v of the older ones: the mean of n is
-    above theirs by u with a chance of exp(-n v h(u / v)) at most, h(x) = (1 + x) ln(1 + x) - x.
+    The test uses Bennett's inequality for means of numbers in [0, 1], with the variance v of the older ones: the mean
+    of n exceeds theirs by u with probability at most exp(-n v h(u / v)), h(x) = (1 + x) ln(1 + x) - x.
     """
     n = len(errors)
-    sizes = np.array([FEWEST << k for k in range(16) if FEWEST << k <= n // 2])
+    sizes = np.array([MIN_ERRORS << k for k in range(16) if MIN_ERRORS << k <= n // 2])
     if not len(sizes):
         return 0
-    sure = log(len(sizes) / RARELY)
+    sure = log(len(sizes) / FALSE_ALARM_RATE)
     sums, squares = np.cumsum(errors), np.cumsum(errors * errors)
     old = n - sizes
     mean = sums[old - 1] / old

@@ -1,4 +1,4 @@
-"""The systems of the literature, each a scikit-learn estimator."""
+"""Published systems for AUC on a stream, each a scikit-learn estimator."""
 
 from pairloom.systems.adadsg import AdaDSG
 from pairloom.systems.allpairs import AllPairs

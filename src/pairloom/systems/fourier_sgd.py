@@ -1,8 +1,7 @@
-"""FourierSGD: random Fourier features and plain stochastic gradient descent, the controls of every comparison."""
+"""FourierSGD: random Fourier features and plain stochastic gradient descent, a baseline for comparisons."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -10,56 +9,60 @@ from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
-from pairloom.engines.base import EngineName
-from pairloom.engines.fused import SKIP, apply_step, safe_length
-from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, square_of, step_rows
+from pairloom.engines.fused_steps import SKIP, apply_step, safe_length
+from pairloom.engines.sparse_steps import SIGMA, A, B, average_rows, gather, square_of, step_rows
 from pairloom.engines.state import LOSS, STEPS, LazyModel, State
-from pairloom.estimators.card import Card
-from pairloom.estimators.class_weight import ClassWeight
+from pairloom.estimators.card import Card, model_kind
 from pairloom.estimators.classifier import PairwiseClassifier
-from pairloom.features import FeatureMap, feature_map
-from pairloom.features.choice import KernelName
+from pairloom.estimators.parameters import estimator
+from pairloom.features import FeatureMap
+from pairloom.features.fourier import feature_map
+from pairloom.features.kernels import Gamma, KernelName
 from pairloom.features.scaling import Scaling
 from pairloom.losses import LOSSES, Logistic, Loss, LossName, loss_slope, loss_value, with_loss
 from pairloom.memory import Latest, Memory, Reservoir
-from pairloom.models.base import Dtype, Model
+from pairloom.models.base import Model
 from pairloom.models.learner import Learner
-from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
-from pairloom.pairs import OppositeClass
-from pairloom.steps import L2, Average, Penalty, simple_schedule
-from pairloom.stream.drift import Drift
-from pairloom.stream.forgetting import HalfLife
-from pairloom.systems.fpogd import Schedules
+from pairloom.models.rule import Block, CSRRule, Row, RuleLearner, descend
+from pairloom.steps import L2, Average, Penalty
+from pairloom.steps.schedules import SimpleSchedule, simple_schedule
 
 PairsOf = Literal["none", "previous", "reservoir"]
 
 
+@estimator
 class FourierSGD(PairwiseClassifier):
-    r"""Random Fourier features and stochastic gradient descent: what FPOGD is without its strata.
+    r"""Classify or rank by random Fourier features and stochastic gradient descent: FPOGD without strata.
 
     .. math::
 
         w \leftarrow (1 - \eta\alpha) w - \eta\, y\, \ell'(y (\langle w, z \rangle + b))\, z
 
+    The formula is that of ``pairs="none"``, a pointwise learner; the intercept b does not affect the ranking. With
+    pairs, z is the difference of two rows and b = 0. In a kernel space a reservoir performs badly: see
+    :class:`~pairloom.memory.Reservoir`.
+
     Parameters
     ----------
-    pairs : "none" (the formula above: each example for itself, with an intercept b that no ranking sees), "previous"
-        (the example before it, if it is of the other class) or "reservoir" (a uniform sample of the other class,
-        equal weights: FPOGD without clusters).
-    size : examples in each class's reservoir.
-    loss : "logistic", "square", "hinge" or "squared_hinge", of the example's or of the pair's margin.
-    kernel, gamma, n_components : as in :class:`~pairloom.systems.FPOGD`.
-    eta, schedule, alpha, average : step, its schedule, L2 penalty, and the iterate that scores.
-    scale, dtype, pos_label, class_weight, random_state, engine, features, columns, half_life, drift : as in
-        :class:`~pairloom.systems.FPOGD`.
-
-    In a kernel space a reservoir is a trap: see :class:`~pairloom.Reservoir`.
+    pairs : "none" (each row alone), "previous" (the previous row, if it is of the other class) or "reservoir" (a
+        uniform sample of the other class with equal weights).
+    size : rows in the reservoir of each class.
+    loss : "logistic", "square", "hinge" or "squared_hinge", of the margin of a row or of a pair.
+    kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52", or "linear" (phi(x) = x).
+    gamma : kernel width: a number, one number per column, "paper" = 1 / (2 d), or "median" = 1 / median squared
+        distance.
+    n_components : number D of features, rounded up to an even number.
+    eta : step size.
+    schedule : "constant", "sqrt" (eta / sqrt(t)) or "poly" (eta t^-0.75).
+    alpha : L2 penalty.
+    average : the iterate that predicts: "mean", "poly" or "last".
+    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
+    features : any feature map, instead of the one that kernel, gamma, n_components and scale describe.
 
     Notes
     -----
-    Cost: O(d D) time, of which the map takes most, and d D / 2 + 2 D numbers; with a reservoir s D more of both.
+    Cost: O(d D) time per row, mostly for the features, and d D / 2 + 2 D numbers; s D more of both with a reservoir.
 
     References
     ----------
@@ -79,71 +82,34 @@ class FourierSGD(PairwiseClassifier):
         "": {}, ", previous": {"pairs": "previous"}, ", reservoir": {"pairs": "reservoir"},
     }  # fmt: skip
 
-    def __init__(
-        self,
-        *,
-        pairs: PairsOf = "none",
-        size: int = 16,
-        loss: LossName = "logistic",
-        kernel: KernelName = "gaussian",
-        gamma: float | Sequence[float] | Literal["paper", "median"] = "paper",
-        n_components: int = 512,
-        eta: float = 0.5,
-        schedule: Schedules = "constant",
-        alpha: float = 1e-6,
-        average: Average = "mean",
-        scale: Scaling = None,
-        dtype: Dtype = "float32",
-        pos_label: Any = None,
-        class_weight: ClassWeight = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: EngineName = "auto",
-        features: FeatureMap | None = None,
-        columns: ColumnsLike = None,
-        half_life: HalfLife = None,
-        drift: Drift = None,
-    ) -> None:
-        self.pairs = pairs
-        self.size = size
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_components = n_components
-        self.eta = eta
-        self.schedule = schedule
-        self.alpha = alpha
-        self.average = average
-        self.scale = scale
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.engine = engine
-        self.features = features
-        self.columns = columns
-        self.half_life = half_life
-        self.drift = drift
+    pairs: PairsOf = "none"
+    size: int = 16
+    loss: LossName = "logistic"
+    kernel: KernelName = "gaussian"
+    gamma: Gamma = "paper"
+    n_components: int = 512
+    eta: float = 0.5
+    schedule: SimpleSchedule = "constant"
+    alpha: float = 1e-6
+    average: Average = "mean"
+    scale: Scaling = None
+    features: FeatureMap | None = None
 
     @property
     def card(self) -> Card:
         cost = "d D + s D" if self.pairs == "reservoir" else "d D"
         problem: Literal["general", "pointwise"] = "pointwise" if self.pairs == "none" else "general"
-        model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
-        return Card("Rahimi and Recht 2007", cost, cost, problem=problem, model=model)
+        return Card("Rahimi and Recht 2007", cost, cost, problem, model_kind(self.kernel))
 
     def _make_model(self, n_classes: int, seed: int | None) -> Model:
         check_choice("pairs", self.pairs, PairsOf)
         check_count("size", self.size)
         check_choice("loss", self.loss, LOSSES)
-        parts: dict[str, Any] = {
+        parts = self._common_parts(n_classes, seed) | {
             "features": feature_map(self.features, self.kernel, self.gamma, self.n_components, self.scale),
-            "pairs": OppositeClass(n_classes),
             "step": simple_schedule(self.schedule, self.eta),
             "penalty": L2(self.alpha),
             "average": self.average,
-            "dtype": self.dtype,
-            "seed": seed,
-            "engine": self.engine,
         }
         if self.pairs == "none":
             return RuleLearner(rule=Pointwise(LOSSES[self.loss]), **parts)
@@ -153,14 +119,14 @@ class FourierSGD(PairwiseClassifier):
 
 @node
 class Intercept:
-    """b of each model."""
+    """Intercept b of each model."""
 
-    b: Array
+    b: Annotated[Array, "f8 v"]
 
 
 @dataclass(frozen=True)
-class Pointwise(Rule):
-    """A gradient step on the loss of the example's own margin y (<w, z> + b)."""
+class Pointwise(CSRRule):
+    """A gradient step on the loss of the margin y (<w, z> + b) of a row."""
 
     loss: Loss = field(default_factory=Logistic)
 
@@ -196,7 +162,7 @@ class Pointwise(Rule):
 def descent(
     loss: int, smooth: bool, y: float, s: float, square: float, weight: float, rate: float, b: Array, tally: Array
 ) -> float:  # fmt: skip
-    """Move b; returns the factor of z by which w is to descend (infinity: no step, not even of the penalty)."""
+    """Update b; return the factor of z in the step of w (infinity: no step, not even of the penalty)."""
     margin = y * (s + b[0])
     g, slope = loss_value(loss, margin), y * loss_slope(loss, margin)
     length = safe_length(g, slope * slope * (square + 1.0), 1.0, rate, smooth, False, tally)
@@ -210,16 +176,16 @@ def descent(
 
 @compiled
 def learn(block_: Any, loss: int, smooth: bool, w: Array, w_bar: Array, b: Array, tally: Array) -> None:
-    """``Pointwise.step`` over the rows of a block."""
+    """Run ``Pointwise.step`` over a block of rows."""
     block = Block(*block_)
-    Z, y, weight, steps, averaging, scores = block.Z, block.y, block.weight, block.steps, block.averaging, block.scores
+    Z, steps, averaging = block.Z, block.steps, block.averaging
     for i in range(Z.shape[0]):
         z = Z[i]
         square = float(dot(z, z))
         for k in range(w.shape[0]):
             s = dot(w[k], z)
-            scores[i, k] = dot(w_bar[k], z) if averaging else s
-            by = descent(loss, smooth, y[i, k], s, square, weight[i], steps[1, i], b[k : k + 1], tally)
+            block.scores[i, k] = dot(w_bar[k], z) if averaging else s
+            by = descent(loss, smooth, block.y[i, k], s, square, block.weight[i], steps[1, i], b[k : k + 1], tally)
             if by < np.inf:
                 apply_step(w[k], z, steps[0, i], by, steps[2, i], np.inf)
             if averaging:
@@ -230,7 +196,7 @@ def learn(block_: Any, loss: int, smooth: bool, w: Array, w_bar: Array, b: Array
 def learn_rows(
     block_: Any, loss: int, smooth: bool, w_hat: Array, u_hat: Array, factors: Array, b: Array, tally: Array
 ) -> None:  # fmt: skip
-    """``learn`` for CSR rows."""
+    """Run ``learn`` on CSR rows: w = sigma w_hat."""
     block = Block(*block_)
     y, weight, steps, averaging, scores = block.y, block.weight, block.steps, block.averaging, block.scores
     data, indices, indptr = block.Z

@@ -1,32 +1,23 @@
-"""KOIL: kernel AUC with two buffers of fixed budget and the nearest violators."""
+"""KOIL: kernel AUC with one fixed-size buffer per class, and steps on the nearest violators."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.base.aging import aged
 from pairloom.base.batch import Batch
+from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count, check_flag, check_number
-from pairloom.base.tree import Rounded, node
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
-from pairloom.engines.base import EngineName
 from pairloom.engines.state import LOSS, PAIRS, STEPS, State
-from pairloom.estimators.card import Card
-from pairloom.estimators.class_weight import ClassWeight
-from pairloom.estimators.kernel_classifier import KernelClassifier
-from pairloom.features import Identity, exact_kernel
-from pairloom.features.choice import KernelName
-from pairloom.features.scaling import Scaling
+from pairloom.estimators.card import Card, model_kind
+from pairloom.estimators.parameters import estimator
 from pairloom.losses import LOSSES, Hinge, Loss, with_loss
-from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
-from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant
-from pairloom.stream.drift import Drift
-from pairloom.stream.forgetting import HalfLife
+from pairloom.systems.base import KernelClassifier
 from pairloom.systems.koil_loop import Rule, Supports, learn
 
 Policy = Literal["fifo", "rs"]
@@ -34,50 +25,45 @@ Select = Literal["violators", "neighbours"]
 HingeName = Literal["hinge", "squared_hinge"]
 
 
+@estimator
 class KOIL(KernelClassifier):
-    r"""Rank one class above the other by a sum of kernels at ``budget`` examples of each class.
+    r"""Rank one class above the other by a sum of kernels at ``budget`` rows of each class.
 
     .. math::
 
         \tfrac12 \|f\|^2 + C \sum_{i \in V_t} \ell(y_t (f(x_t) - f(x_i)))
 
-    V_t are the kept examples of the other class with a margin below 1, of these the ``n_neighbors`` nearest to x_t. A
-    gradient step shrinks all coefficients by 1 - eta, gives x_t the coefficient eta C y_t |V_t| and takes eta C y_t
-    from each of V_t. An x_t without violators is not kept. The first examples of a class, which have no pair, enter
-    with eta C y_t.
+    V_t are the ``n_neighbors`` rows nearest to x_t among the kept rows of the other class with a margin below 1, the
+    violators. A gradient step shrinks all coefficients by 1 - eta, gives x_t the coefficient eta C y_t |V_t| and
+    subtracts eta C y_t from those of V_t. A row without violators is not kept. The first rows of a class, which have no
+    pair, enter with eta C y_t. More than two classes: one model per class against the rest, each with its own buffers.
 
     Parameters
     ----------
-    policy : what leaves a full buffer: "fifo" (the oldest) or "rs" (x_t enters with probability s / N in the place of
-        any, or is left out itself; N counts all rows of its class, so this is not a uniform sample).
-    plus_plus : whether the nearest kept example of its class inherits the coefficient of what leaves. Without it, "rs"
-        unlearns on a long stream: what a left-out x_t takes from its violators stays, what it gains is lost.
-    loss : "hinge" (the paper), or "squared_hinge": steps 2 eta C (1 - m) in place of eta C, the gradient of squares
-        without a factor 1/2 (the published code's "L2" step is another, and not a gradient).
-    budget : s, examples kept of each class.
-    n_neighbors : k, most violators in a step.
-    select : "violators" (the nearest of the violators: the published code) or "neighbours" (the violators among the
-        nearest: another reading of the paper).
-    C : weight of the loss against the norm.
-    eta : step size, at most 1 (the paper's 0.01).
-    kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
-    gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
-    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
-        :class:`~pairloom.systems.FPOGD`.
-
-    A weight scales the step, and counts as so many rows in N. That is all that fades with a half-life; with "fifo"
-    nothing would. More than two classes: one model for each against the rest, with buffers of its own.
+    policy : replacement in a full buffer: "fifo" (the oldest row leaves) or "rs" (x_t replaces a random row with
+        probability s / N, else it is dropped; N counts all rows of its class, so this is not a uniform sample).
+    plus_plus : whether the nearest kept row of the same class inherits the coefficient of a removed row. Without it,
+        "rs" forgets on a long stream: a dropped x_t changes its violators, but its own coefficient is lost.
+    loss : "hinge" (the paper) or "squared_hinge": steps 2 eta C (1 - m) instead of eta C, the gradient of the square
+        without a factor 1/2 (the "L2" step of the published code is not a gradient).
+    budget : number s of kept rows per class.
+    n_neighbors : largest number k of violators in a step.
+    select : "violators" (the nearest of the violators, as in the published code) or "neighbours" (the violators among
+        the nearest rows, another reading of the paper).
+    C : weight of the loss relative to the norm.
+    eta : step size, at most 1 (0.01 in the paper).
 
     Attributes
     ----------
-    support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`.
-    loss_ : the mean loss over all kept examples of the other class, violators or not.
+    loss_ : mean loss over all kept rows of the other class, not only violators.
 
     Notes
     -----
-    Cost: 2 s d flops and 2 s kernel values per example, and 2 (k + 3) s flops to keep f at the supports up to date. 2 s
-    d numbers for the supports and 4 s^2 for the kernels between them, of each model.
+    Cost: 2 s d flops and 2 s kernel values per row, and 2 (k + 3) s flops to update f at the supports. Each model has
+    2 s d numbers for the supports and 4 s^2 for the kernels between them.
+
+    A sample weight scales the step and counts as that many rows in N. A half-life decays only N, and so requires
+    ``policy="rs"``.
 
     References
     ----------
@@ -100,52 +86,18 @@ class KOIL(KernelClassifier):
         "-RS++": {"policy": "rs"},
     }
 
-    def __init__(
-        self,
-        *,
-        policy: Policy = "rs",
-        plus_plus: bool = True,
-        loss: HingeName = "hinge",
-        budget: int = 100,
-        n_neighbors: int = 5,
-        select: Select = "violators",
-        C: float = 10.0,
-        eta: float = 0.01,
-        kernel: KernelName = "gaussian",
-        gamma: float | Literal["paper", "median"] = "paper",
-        scale: Scaling = None,
-        dtype: Dtype = "float32",
-        pos_label: Any = None,
-        class_weight: ClassWeight = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: EngineName = "auto",
-        columns: ColumnsLike = None,
-        half_life: HalfLife = None,
-        drift: Drift = None,
-    ) -> None:
-        self.policy = policy
-        self.plus_plus = plus_plus
-        self.loss = loss
-        self.budget = budget
-        self.n_neighbors = n_neighbors
-        self.select = select
-        self.C = C
-        self.eta = eta
-        self.kernel = kernel
-        self.gamma = gamma
-        self.scale = scale
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.engine = engine
-        self.columns = columns
-        self.half_life = half_life
-        self.drift = drift
+    policy: Policy = "rs"
+    plus_plus: bool = True
+    loss: HingeName = "hinge"
+    budget: int = 100
+    n_neighbors: int = 5
+    select: Select = "violators"
+    C: float = 10.0
+    eta: float = 0.01
 
     @property
     def card(self) -> Card:
-        return Card("Hu et al. 2015", "s d", "s d + s^2", model="linear" if self.kernel == "linear" else "kernel")
+        return Card("Hu et al. 2015", "s d", "s d + s^2", model=model_kind(self.kernel))
 
     def _make_model(self, n_classes: int, seed: int | None) -> "Budgeted":
         check_choice("loss", self.loss, HingeName)
@@ -159,35 +111,30 @@ class KOIL(KernelClassifier):
             select=self.select,
             C=self.C,
             step=Constant(self.eta),
-            kernel=exact_kernel(self.kernel, self.gamma),
-            features=Identity(scale=self.scale),
-            pairs=OppositeClass(n_classes),
-            dtype=self.dtype,
-            seed=seed,
-            engine=self.engine,
+            **self._common_parts(n_classes, seed),
         )
 
 
 @node
 class Buffers(ExpansionState):
-    """Two buffers of s slots for each model: of the rest, then of its class.
+    """Two buffers of s slots for each model: one for the rest, then one for its class.
 
-    ``supports`` (models, 2 s, d) and ``coef`` (models, 2 s). ``stored`` (models, 2): examples put into each so far;
-    ``seen``: the weight of each class so far. ``gram`` (models, 2 s, 2 s) and ``values`` (models, 2 s), the kernels
-    between the supports and f at them, are kept up by the compiled loop only.
+    ``supports`` (models, 2 s, d) and ``coef`` (models, 2 s). ``stored`` (models, 2): rows put into each buffer so far.
+    ``seen``: weight of each class so far. ``gram`` (models, 2 s, 2 s) and ``values`` (models, 2 s): kernels between the
+    supports, and f at them; only the compiled loop updates these.
     """
 
-    supports: Rounded
-    coef: Array
-    stored: Array
-    seen: Array
-    gram: Rounded
-    values: Array
+    supports: Annotated[Array, "R v m d"]
+    coef: Annotated[Array, "f8 v m"]
+    stored: Annotated[Array, "i8 v 2 0:BIG"]
+    seen: Annotated[Array, "f8 v 2 0:MASS"]
+    gram: Annotated[Array, "R v m m"]
+    values: Annotated[Array, "f8 v m"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budgeted(Expansion):
-    """KOIL's step; parameters as in :class:`KOIL`."""
+    """The model of :class:`KOIL`."""
 
     policy: Policy = "rs"
     plus_plus: bool = True
@@ -217,27 +164,28 @@ class Budgeted(Expansion):
             np.zeros((m, 2)), np.zeros((m, slots, slots), dtype), np.zeros((m, slots)),
         )  # fmt: skip
 
+    @property
+    def state_symbols(self) -> dict[str, int]:
+        return {"m": 2 * self.budget}
+
     def init(self, n_features: int, first: Batch | None) -> State:
         return self.begin_empty(n_features, first)
 
-    def check_room(self, state: State | None, n: int) -> None:
-        """There is room for every row."""
-
     @property
-    def forgets(self) -> bool:
-        """By "rs", which counts the rows of each class; by "fifo" the oldest leave anyway."""
-        return self.policy == "rs"
+    def forgetting(self) -> "Budgeted | None":
+        """The model itself with "rs", which counts the rows of each class."""
+        return self if self.policy == "rs" else None
 
     def forget(self, state: State, keep: float) -> None:
         state.forget(keep)
-        state.memory.seen *= aged(state.memory.seen, keep)
+        state.memory.seen *= decay_factors(state.memory.seen, keep)
 
     def terms(self, kept: Buffers) -> list[tuple[Array, Array]]:
         used = [np.concatenate([self._slots(kept, k, side) for side in (0, 1)]) for k in range(len(kept.coef))]
         return [(kept.supports[k, slots], kept.coef[k : k + 1, slots]) for k, slots in enumerate(used)]
 
     def _slots(self, kept: Buffers, k: int, side: int) -> Array:
-        """The slots in use of a buffer."""
+        """Return the slots in use of a buffer."""
         return side * self.budget + np.arange(min(kept.stored[k, side], self.budget))
 
     def step_row(self, state: State, row: KernelRow) -> None:
@@ -271,14 +219,14 @@ class Budgeted(Expansion):
             state.tally[LOSS] += row.weight * self.loss.value(margins).mean()
 
     def _choose(self, margins: Array, near: Array) -> Array:
-        """The nearest violators, nearest first; of equally near ones that in the lower slot."""
+        """Return the nearest violators, nearest first; ties go to the lower slot."""
         nearest = np.argsort(-near, kind="stable")
         if self.select == "neighbours":
             nearest = nearest[: self.n_neighbors]
         return nearest[margins[nearest] < 1][: self.n_neighbors]
 
     def _rate(self, state: State, row: KernelRow, partners: Array, slopes: Array, g: float) -> float:
-        """eta C, cut where a step on the squared hinge would be unstable; ||v||^2 is that of the step's gradient."""
+        """Return eta C, reduced if a step on the squared hinge would be unstable; v is the gradient."""
         points = np.vstack([row.x[None, :], partners])
         v = np.concatenate([[slopes.sum()], -slopes]) if len(slopes) else np.ones(1)
         squared_norm = float(v @ self.kernel(state.memory.gamma, points, points) @ v)
@@ -287,7 +235,7 @@ class Budgeted(Expansion):
         return reference.guard(row.eta * self.C, curvature, g + squared_norm, state.tally)
 
     def _store(self, state: State, k: int, own: int, row: KernelRow, alpha: float) -> None:
-        """Put x_t into the buffer of its class; if that is full, something is lost."""
+        """Store x_t in the buffer of its class, by ``policy`` if the buffer is full."""
         kept: Buffers = state.memory
         buffer = slice(own * self.budget, (own + 1) * self.budget)
         points, coef, stored = kept.supports[k, buffer], kept.coef[k, buffer], kept.stored[k, own]

@@ -1,4 +1,4 @@
-"""``Budgeted.step_row`` compiled, with f at the supports carried along: no step evaluates f anew there."""
+"""The compiled loop of KOIL: ``Budgeted.step_row`` with f at the supports updated in place."""
 
 from typing import Any, NamedTuple
 
@@ -6,15 +6,15 @@ import numpy as np
 
 from pairloom.base.compiled import compiled, dot
 from pairloom.base.typing import Array
-from pairloom.engines.fused import SKIP, guard
+from pairloom.engines.fused_steps import SKIP, guard
 from pairloom.engines.state import LOSS, PAIRS, STEPS
-from pairloom.features.exact import kernel_row, kernel_with_itself
+from pairloom.features.compiled_kernels import kernel_row, kernel_with_itself
 from pairloom.losses import loss_slope, loss_value
 from pairloom.models.expansion import KernelBlock
 
 
 class Rule(NamedTuple):
-    """Kernel and loss by their codes, and the parameters of ``Budgeted``."""
+    """Codes of kernel and loss, and the parameters of ``Budgeted``."""
 
     kernel: int
     gamma: float
@@ -28,7 +28,7 @@ class Rule(NamedTuple):
 
 
 class Supports(NamedTuple):
-    """The fields of ``Buffers``: supports, coefficients and counts, kernels between supports, and f at each."""
+    """The fields of ``Buffers``."""
 
     x: Array
     coef: Array
@@ -40,7 +40,7 @@ class Supports(NamedTuple):
 
 @compiled
 def learn(block_: Any, rule_: Any, supports_: Any, tally: Array) -> None:
-    """``Budgeted.step_row`` and scores over the rows of a block; the groups come as plain tuples."""
+    """Run ``Budgeted.step_row`` over a block of rows and fill their scores; named tuples arrive as plain tuples."""
     block, rule, supports = KernelBlock(*block_), Rule(*rule_), Supports(*supports_)
     X, y, weight, eta = block.X, block.y, block.weight, block.eta
     kernel, loss, n_neighbors = rule.kernel, rule.loss, rule.n_neighbors
@@ -53,12 +53,12 @@ def learn(block_: Any, rule_: Any, supports_: Any, tally: Array) -> None:
         for k in range(coef.shape[0]):
             sign, own = y[i, k], 1 if y[i, k] > 0 else 0
             seen[k, own] += weight[i]
-            f = look(kernel, rule.gamma, x, supports.x[k], stored[k], size, coef[k], near)
+            f = evaluate_at(kernel, rule.gamma, x, supports.x[k], stored[k], size, coef[k], near)
             block.scores[i, k] = f
             partners = min(stored[k, 1 - own], size)
             first = (1 - own) * size
             count = choose(sign, f, values[k], near, first, first + partners, rule.violators, chosen)
-            g = find_slopes(loss, sign, f, values[k], chosen[:count], slopes)
+            g = fill_slopes(loss, sign, f, values[k], chosen[:count], slopes)
             rate = safe_rate(eta[i] * rule.C, square, near, gram[k], chosen[:count], slopes, g, rule.smooth, tally)
             if rate == SKIP:
                 continue
@@ -82,10 +82,10 @@ def learn(block_: Any, rule_: Any, supports_: Any, tally: Array) -> None:
 
 
 @compiled
-def look(
+def evaluate_at(
     kernel: int, gamma: float, x: Array, supports: Array, stored: Array, size: int, coef: Array, near: Array
 ) -> float:  # fmt: skip
-    """f(x); fills its kernels with the supports. Slots that are not in use have kernel and coefficient 0."""
+    """Return f(x) and fill ``near``, its kernels with the supports; unused slots have kernel and coefficient 0."""
     near[:] = 0
     for side in range(2):
         a, b = side * size, side * size + min(stored[side], size)
@@ -97,7 +97,7 @@ def look(
 def choose(
     sign: float, f: float, values: Array, near: Array, first: int, end: int, violators: bool, chosen: Array
 ) -> int:  # fmt: skip
-    """The nearest violators, nearest first; returns how many. Of equally near ones the lower slot comes first."""
+    """Fill ``chosen`` with the nearest violators, nearest first, and return their number; ties go to the lower slot."""
     count = 0
     for j in range(first, end):
         if violators and not sign * (f - values[j]) < 1:
@@ -121,8 +121,8 @@ def choose(
 
 
 @compiled
-def find_slopes(loss: int, sign: float, f: float, values: Array, chosen: Array, slopes: Array) -> float:
-    """The sum of the losses of the chosen pairs; fills l'(m)."""
+def fill_slopes(loss: int, sign: float, f: float, values: Array, chosen: Array, slopes: Array) -> float:
+    """Return the sum of the losses of the chosen pairs, and fill ``slopes`` with l'(m)."""
     g = 0.0
     for c in range(chosen.shape[0]):
         margin = sign * (f - values[chosen[c]])
@@ -133,7 +133,7 @@ def find_slopes(loss: int, sign: float, f: float, values: Array, chosen: Array, 
 
 @compiled
 def mean_loss(loss: int, sign: float, f: float, values: Array) -> float:
-    """The mean loss of x_t against all its partners."""
+    """Return the mean loss of x_t against all its partners."""
     total = 0.0
     for j in range(values.shape[0]):
         total += loss_value(loss, sign * (f - values[j]))
@@ -145,7 +145,7 @@ def safe_rate(
     rate: float, square: float, near: Array, gram: Array, chosen: Array, slopes: Array, g: float, smooth: bool,
     tally: Array,
 ) -> float:  # fmt: skip
-    """``Budgeted._rate``."""
+    """Compute ``Budgeted._rate``."""
     total: float = slopes[: chosen.shape[0]].sum()
     squared_norm: float = total * total * square if chosen.shape[0] else square
     for c in range(chosen.shape[0]):
@@ -161,7 +161,7 @@ def safe_rate(
 def descend(
     step: float, keep: float, chosen: Array, slopes: Array, coef: Array, gram: Array, values: Array
 ) -> float:  # fmt: skip
-    """Shrink f and step along the chosen supports; returns the coefficient of x_t that goes with it."""
+    """Shrink f, step along the chosen supports, and return the coefficient of x_t."""
     for j in range(coef.shape[0]):
         coef[j] *= keep
         values[j] *= keep
@@ -174,7 +174,7 @@ def descend(
 
 @compiled
 def add_term(coef: Array, values: Array, gram: Array, slot: int, change: float) -> None:
-    """Change a coefficient, and with it f at all supports."""
+    """Change a coefficient and update f at all supports."""
     coef[slot] += change
     for j in range(values.shape[0]):
         values[j] += change * gram[slot, j]
@@ -185,7 +185,7 @@ def store(
     x: Array, square: float, alpha: float, first: int, place: int, inherits: bool, near: Array,
     supports: Array, coef: Array, gram: Array, values: Array,
 ) -> None:  # fmt: skip
-    """``Budgeted._store``: x_t into its place among the slots from ``first``; beyond them, x_t itself is lost."""
+    """Do the same as ``Budgeted._store``: store x_t in a slot from ``first``; drop it if the slot is out of range."""
     size = coef.shape[0] // 2
     slot, end = first + place, first + size
     if place >= size:

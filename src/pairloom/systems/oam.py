@@ -1,59 +1,47 @@
-"""OAM: a reservoir of each class, and steps for sums over all pairs of the past."""
+"""OAM: a reservoir per class, and steps scaled to the sum over all pairs of the past."""
 
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from pairloom.base.checks import check_choice, check_number
-from pairloom.columns import ColumnsLike
-from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
-from pairloom.estimators.class_weight import ClassWeight
-from pairloom.estimators.classifier import PairwiseClassifier
-from pairloom.features import FeatureMap, linear_map
-from pairloom.features.scaling import Scaling
+from pairloom.estimators.parameters import estimator
 from pairloom.losses import Hinge
 from pairloom.memory import Reservoir
-from pairloom.models.base import Dtype
 from pairloom.models.learner import Learner
-from pairloom.pairs import OppositeClass
 from pairloom.steps import Average, Constant, PassiveAggressive
-from pairloom.stream.drift import Drift
-from pairloom.stream.forgetting import HalfLife
+from pairloom.systems.base import LinearClassifier
 
 Update = Literal["sequential", "gradient"]
 
 
-class OAM(PairwiseClassifier):
+@estimator
+class OAM(LinearClassifier):
     r"""Rank one class above the other with the hinge loss, against a uniform sample of the opposite class.
 
     .. math::
 
         \min_w\; \tfrac12 \|w\|^2 + C \sum_{i, j:\, y_i \ne y_j} \max(0, 1 - y_i \langle w, z_i - z_j\rangle)
 
-    Each class has a reservoir of s examples B. Example t, with N examples of the opposite class before it, is learned
-    with C_t = C max(1, N / s), so that its sample stands for all N. With u_j = y_t (z_t - B_j):
+    Each class has a reservoir B of s rows. Row t, after N rows of the opposite class, uses C_t = C max(1, N / s), so
+    that the sample represents all N. With u_j = y_t (z_t - B_j):
 
-    - "sequential" (OAMseq): for one j after the other, w <- w + tau_j u_j with
+    - "sequential" (OAMseq): for each j in turn, w <- w + tau_j u_j with
       tau_j = min(C_t / 2, max(0, 1 - <w, u_j>) / ||u_j||^2);
-    - "gradient" (OAMgra): w <- w + (C_t / 2) sum of the u_j with <w, u_j> < 1.
+    - "gradient" (OAMgra): w <- w + (C_t / 2) times the sum of all u_j with <w, u_j> < 1.
 
-    These are sums, not means: C_t grows with the stream, so C is best small.
+    The objective is a sum, not a mean: C_t grows with the stream, so C should be small.
 
     Parameters
     ----------
     update : "sequential" or "gradient".
-    C : weight of the loss. The factor 1/2 of the publication is kept in both updates.
-    size : examples in the reservoir of each class.
-    average : the iterate that scores: "last" (the publication), "mean" or "poly".
-    features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
-        :class:`~pairloom.systems.FPOGD`.
+    C : weight of the loss. Both updates keep the factor 1/2 of the paper.
+    size : rows in the reservoir of each class.
+    average : the iterate that predicts: "last" (the paper), "mean" or "poly".
 
     Notes
     -----
-    Cost: O(s D) time and 2 (s + 1) D numbers for ``size`` s. CSR rows cost the entries of their partners.
+    Cost: O(s D) time per row and 2 (s + 1) D numbers for ``size`` s. The cost of CSR rows is linear in the entries of
+    their partners.
 
     References
     ----------
@@ -71,38 +59,10 @@ class OAM(PairwiseClassifier):
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"seq": {}, "gra": {"update": "gradient"}}
 
-    def __init__(
-        self,
-        *,
-        update: Update = "sequential",
-        C: float = 1e-4,
-        size: int = 100,
-        average: Average = "last",
-        features: FeatureMap | None = None,
-        scale: Scaling = None,
-        dtype: Dtype = "float32",
-        pos_label: Any = None,
-        class_weight: ClassWeight = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: EngineName = "auto",
-        columns: ColumnsLike = None,
-        half_life: HalfLife = None,
-        drift: Drift = None,
-    ) -> None:
-        self.update = update
-        self.C = C
-        self.size = size
-        self.average = average
-        self.features = features
-        self.scale = scale
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.engine = engine
-        self.columns = columns
-        self.half_life = half_life
-        self.drift = drift
+    update: Update = "sequential"
+    C: float = 1e-4
+    size: int = 100
+    average: Average = "last"
 
     @property
     def card(self) -> Card:
@@ -112,13 +72,9 @@ class OAM(PairwiseClassifier):
         check_choice("update", self.update, Update)
         check_number("C", self.C, 0, open_low=True)
         return Learner(
-            features=linear_map(self.features, self.scale),
-            pairs=OppositeClass(n_classes),
             loss=Hinge(),
             memory=Reservoir(self.size, normalization="sum"),
             step=(PassiveAggressive if self.update == "sequential" else Constant)(self.C / 2),
             average=self.average,
-            dtype=self.dtype,
-            seed=seed,
-            engine=self.engine,
+            **self._common_parts(n_classes, seed),
         )

@@ -1,59 +1,49 @@
-"""OGD: each example is paired with the one before it."""
+"""OGD: each row is paired with the previous one."""
 
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from pairloom.base.checks import check_choice
-from pairloom.columns import ColumnsLike
-from pairloom.engines.base import EngineName
 from pairloom.estimators.card import Card
-from pairloom.estimators.class_weight import ClassWeight
-from pairloom.estimators.classifier import PairwiseClassifier
-from pairloom.features import FeatureMap, linear_map
-from pairloom.features.scaling import Scaling
-from pairloom.losses import LOSSES
+from pairloom.estimators.parameters import estimator
+from pairloom.losses import LOSSES, LossName
 from pairloom.memory import Latest
 from pairloom.memory.latest import Partner
-from pairloom.models.base import Dtype
 from pairloom.models.learner import Learner
-from pairloom.pairs import OppositeClass
-from pairloom.steps import Average, l2_or_ball, schedule_named
-from pairloom.stream.drift import Drift
-from pairloom.stream.forgetting import HalfLife
+from pairloom.steps import Average
+from pairloom.steps.penalties import l2_or_ball
+from pairloom.steps.schedules import schedule_named
+from pairloom.systems.base import LinearClassifier
 
 
-class OGD(PairwiseClassifier):
-    r"""Rank one class above the other at O(D) per example: learn from the pair with the previous example.
+@estimator
+class OGD(LinearClassifier):
+    r"""Rank one class above the other at O(D) per row, by the pair with the previous row.
 
     .. math::
 
         w \leftarrow \Pi_R\bigl( w - \eta_t\, y_t\, \ell'(y_t \langle w, z_t - z_{t-1}\rangle) (z_t - z_{t-1}) \bigr)
         \quad\text{if } y_t \ne y_{t-1}
 
-    With a share p of positives, 2 p (1 - p) of the examples of a shuffled stream make a pair with the one before; of a
-    stream sorted by class, almost none. ``partner="opposite"`` keeps the newest example of each class, and learns from
-    every one.
+    With a share p of positives, a share 2 p (1 - p) of the rows of a shuffled stream form a pair with the previous row,
+    and almost none of a stream sorted by class. ``partner="opposite"`` keeps the newest row of each class instead, and
+    learns from every row.
 
     Parameters
     ----------
-    partner : "previous" (the publication) or "opposite" (the newest example of the other class).
+    partner : "previous" (the paper) or "opposite" (the newest row of the other class).
     loss : "hinge", "square", "squared_hinge" or "logistic".
     eta : step size.
-    schedule : "sqrt" (eta / sqrt(t)), "constant", "poly" (eta t^-0.75), "horizon" (eta / sqrt(T), constant, as in the
-        published code) or "adagrad" (a step for each coordinate, see :class:`~pairloom.AdaGrad`).
+    schedule : "sqrt" (eta / sqrt(t)), "constant", "poly" (eta t^-0.75), "horizon" (eta / sqrt(T) for all steps, as in
+        the published code) or "adagrad" (one step size per coordinate, see :class:`~pairloom.steps.AdaGrad`).
     horizon : expected length T of the stream, for ``schedule="horizon"``.
-    alpha : L2 penalty, in place of the ball: w shrinks by 1 - eta alpha in each step.
+    alpha : L2 penalty, instead of the ball: each step shrinks w by 1 - eta alpha.
     radius : R, the largest norm of w; None for no bound.
-    average : the iterate that scores: "mean" (the publication), "poly" or "last".
-    features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
-        :class:`~pairloom.systems.FPOGD`.
+    average : the iterate that predicts: "mean" (the paper), "poly" or "last".
 
     Notes
     -----
-    Cost: O(D) time and 3 D numbers; 4 D with ``partner="opposite"``. CSR rows cost their entries.
+    Cost: O(D) time per row and 3 D numbers; 4 D with ``partner="opposite"``. The cost of CSR rows is linear in their
+    entries.
 
     References
     ----------
@@ -72,46 +62,14 @@ class OGD(PairwiseClassifier):
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "-opposite": {"partner": "opposite"}}
 
-    def __init__(
-        self,
-        *,
-        partner: Partner = "previous",
-        loss: Literal["hinge", "square", "squared_hinge", "logistic"] = "hinge",
-        eta: float = 0.1,
-        schedule: Literal["sqrt", "constant", "poly", "horizon", "adagrad"] = "sqrt",
-        horizon: int | None = None,
-        alpha: float = 0.0,
-        radius: float | None = None,
-        average: Average = "mean",
-        features: FeatureMap | None = None,
-        scale: Scaling = None,
-        dtype: Dtype = "float32",
-        pos_label: Any = None,
-        class_weight: ClassWeight = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: EngineName = "auto",
-        columns: ColumnsLike = None,
-        half_life: HalfLife = None,
-        drift: Drift = None,
-    ) -> None:
-        self.partner = partner
-        self.loss = loss
-        self.eta = eta
-        self.schedule = schedule
-        self.horizon = horizon
-        self.alpha = alpha
-        self.radius = radius
-        self.average = average
-        self.features = features
-        self.scale = scale
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.engine = engine
-        self.columns = columns
-        self.half_life = half_life
-        self.drift = drift
+    partner: Partner = "previous"
+    loss: LossName = "hinge"
+    eta: float = 0.1
+    schedule: Literal["sqrt", "constant", "poly", "horizon", "adagrad"] = "sqrt"
+    horizon: int | None = None
+    alpha: float = 0.0
+    radius: float | None = None
+    average: Average = "mean"
 
     @property
     def card(self) -> Card:
@@ -120,14 +78,10 @@ class OGD(PairwiseClassifier):
     def _make_model(self, n_classes: int, seed: int | None) -> Learner:
         check_choice("loss", self.loss, LOSSES)
         return Learner(
-            features=linear_map(self.features, self.scale),
-            pairs=OppositeClass(n_classes),
             loss=LOSSES[self.loss],
             memory=Latest(self.partner),
             step=schedule_named(self.schedule, self.eta, self.horizon),
             penalty=l2_or_ball(self.alpha, self.radius),
             average=self.average,
-            dtype=self.dtype,
-            seed=seed,
-            engine=self.engine,
+            **self._common_parts(n_classes, seed),
         )

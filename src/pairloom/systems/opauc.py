@@ -1,65 +1,57 @@
-"""OPAUC: one-pass AUC optimisation with the means and covariances of the classes."""
+"""OPAUC: one-pass AUC optimisation by the means and covariances of the classes."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import ndtri
 
-from pairloom.base.aging import aged
+from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compiled import add_rows, compiled, dot, dots, move
+from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns import ColumnsLike
-from pairloom.engines.base import EngineName
 from pairloom.engines.state import State
 from pairloom.estimators.card import Card
-from pairloom.estimators.class_weight import ClassWeight
-from pairloom.estimators.classifier import PairwiseClassifier
-from pairloom.features import FeatureMap, linear_map
-from pairloom.features.scaling import Scaling
-from pairloom.models.base import Dtype
-from pairloom.models.moments import MAX_BYTES, Moments, SquareRule, take_step
+from pairloom.estimators.parameters import estimator
+from pairloom.models.moments_rule import MAX_BYTES, Moments, SquareRule, take_step
 from pairloom.models.rule import Block, Row, Rule, RuleLearner
-from pairloom.pairs import OppositeClass
-from pairloom.steps import L2, Average, Form, Simple, simple_schedule
-from pairloom.stream.drift import Drift
-from pairloom.stream.forgetting import HalfLife
+from pairloom.steps import L2, Average
+from pairloom.steps.penalties import L2Form
+from pairloom.steps.schedules import SimpleSchedule, simple_schedule
+from pairloom.systems.base import LinearClassifier
 
 Sketches = Literal["centred", "published"]
 
 
-class OPAUC(PairwiseClassifier):
-    r"""Rank one class above the other with the square loss over all pairs so far, by means and covariances.
+@estimator
+class OPAUC(LinearClassifier):
+    r"""Rank one class above the other by the square loss over all pairs so far, from class means and covariances.
 
     .. math::
 
         w \leftarrow (1 - \eta\alpha) w - \eta \big(u \langle u, w \rangle + S w - y_t u\big), \quad u = z_t - c
 
-    c and S are mean and covariance of the other class so far: the exact gradient of the half-square loss
-    1/2 (1 - y_t <w, z_t - z_i>)^2, averaged over all rows i of that class. There is no step before its first row.
+    With c and S the mean and the covariance of the other class so far, this is the exact gradient of
+    1/2 (1 - y_t <w, z_t - z_i>)^2 averaged over all rows i of that class. There is no step before its first row.
 
     Parameters
     ----------
-    eta : step size, of the half-square loss.
+    eta : step size, for half the square loss.
     alpha : L2 penalty (the paper's lambda).
     l2 : "explicit" (the paper) or "proximal" step of the penalty.
     schedule : "constant" (the paper), "sqrt" (eta / sqrt(t)) or "poly" (eta t^-0.75).
-    average : the iterate that scores: "last" (the paper), "mean" or "poly".
-    rank : None, or the number of random directions that stand for each covariance: the paper's OPAUCr.
-    sketch : S of the OPAUCr: "centred" (unbiased, never negative) or "published" (that of the released code; it is
-        S + (1 - 1 / N) c c' in the mean, the second moment and not the covariance). Used only with ``rank``.
-    max_bytes : room for the matrices; a larger number of features is refused.
-    features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype : of the weights: "float32" or "float64"; means and covariances are float64.
-    pos_label, class_weight, random_state, engine, columns, half_life, drift : as in :class:`~pairloom.systems.FPOGD`.
+    average : the iterate that predicts: "last" (the paper), "mean" or "poly".
+    rank : number of random directions that approximate each covariance, the paper's OPAUCr; None: exact covariances.
+    sketch : estimate of S with ``rank``: "centred" (unbiased, positive semidefinite) or "published" (the released code,
+        with mean S + (1 - 1 / N) c c': the second moment instead of the covariance).
+    max_bytes : largest size of the matrices; more features raise ValueError.
 
     Notes
     -----
-    Cost: 3 D^2 / 2 multiply-adds per example and D^2 numbers; with rank r, 3 r D and 2 r D. With K > 2 classes, K times
-    as much. CSR rows become dense, a block of rows at a time.
+    Cost: 3 D^2 / 2 multiply-adds per row and D^2 numbers; with rank r, 3 r D and 2 r D. K > 2 classes cost K times as
+    much. CSR rows are converted to dense, a block of rows at a time.
 
     References
     ----------
@@ -77,46 +69,14 @@ class OPAUC(PairwiseClassifier):
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "r": {"rank": 50}}
 
-    def __init__(
-        self,
-        *,
-        eta: float = 0.01,
-        alpha: float = 1e-4,
-        l2: Form = "explicit",
-        schedule: Simple = "constant",
-        average: Average = "last",
-        rank: int | None = None,
-        sketch: Sketches = "centred",
-        max_bytes: int = MAX_BYTES,
-        features: FeatureMap | None = None,
-        scale: Scaling = None,
-        dtype: Dtype = "float32",
-        pos_label: Any = None,
-        class_weight: ClassWeight = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: EngineName = "auto",
-        columns: ColumnsLike = None,
-        half_life: HalfLife = None,
-        drift: Drift = None,
-    ) -> None:
-        self.eta = eta
-        self.alpha = alpha
-        self.l2 = l2
-        self.schedule = schedule
-        self.average = average
-        self.rank = rank
-        self.sketch = sketch
-        self.max_bytes = max_bytes
-        self.features = features
-        self.scale = scale
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.engine = engine
-        self.columns = columns
-        self.half_life = half_life
-        self.drift = drift
+    eta: float = 0.01
+    alpha: float = 1e-4
+    l2: L2Form = "explicit"
+    schedule: SimpleSchedule = "constant"
+    average: Average = "last"
+    rank: int | None = None
+    sketch: Sketches = "centred"
+    max_bytes: int = MAX_BYTES
 
     @property
     def card(self) -> Card:
@@ -130,35 +90,31 @@ class OPAUC(PairwiseClassifier):
             rule = Sketch(self.rank, self.sketch, self.max_bytes)
         return RuleLearner(
             rule=rule,
-            features=linear_map(self.features, self.scale),
-            pairs=OppositeClass(n_classes),
             step=simple_schedule(self.schedule, self.eta),
             penalty=L2(self.alpha, self.l2),
             average=self.average,
-            dtype=self.dtype,
-            seed=seed,
-            engine=self.engine,
+            **self._common_parts(n_classes, seed),
         )
 
 
 @node
 class SketchState:
-    """Of each model and class (the rest, then the class of the model): rows, mass and mean c.
+    """Number of rows, mass and mean c for each model and side (the rest, then the class of the model).
 
     With a_i ~ N(0, I / r) for each row and its weight p_i, ``rho`` (r) is sum_i sqrt(p_i) a_i and ``Y`` (D, r) is
     sum_i sqrt(p_i) (z_i - c) a_i', or sum_i sqrt(p_i) z_i a_i' as published.
     """
 
-    rows: Array
-    mass: Array
-    mean: Array
-    rho: Array
-    Y: Array
+    rows: Annotated[Array, "f8 v 2"]
+    mass: Annotated[Array, "f8 v 2"]
+    mean: Annotated[Array, "f8 v 2 D"]
+    rho: Annotated[Array, "f8 v 2 s"]
+    Y: Annotated[Array, "f8 v 2 D s"]
 
 
 @dataclass(frozen=True)
 class Sketch(SquareRule):
-    """OPAUCr: random directions a_i in place of the covariances; S = Y Y' / N, less ||rho / N||^2 c c' as published.
+    """OPAUCr: random directions a_i instead of covariances; S = Y Y' / N, minus ||rho / N||^2 c c' as published.
 
     E <a_i, a_j> = 1 for i = j and 0 else, so E[Y Y'] = sum_i p_i (z_i - c) (z_i - c)'.
     """
@@ -174,6 +130,9 @@ class Sketch(SquareRule):
     @property
     def draws(self) -> int:
         return self.rank
+
+    def state_spec(self, dim: int) -> StateSpec:
+        return StateSpec(SketchState, {"s": self.rank})
 
     def sides(self, y: float) -> tuple[int, int]:
         return int(y > 0), int(y < 0)
@@ -217,12 +176,12 @@ class Sketch(SquareRule):
             kept.Y[k, own] += np.outer(u, b - share * kept.rho[k, own])
 
     @property
-    def forgets(self) -> bool:
-        return True
+    def forgetting(self) -> "Sketch":
+        return self
 
     def forget(self, kept: SketchState, keep: float) -> None:
-        """Y Y' and ||rho||^2 are sums over rows."""
-        factors = aged(kept.mass, keep)
+        """Scale the mass, and Y Y' and ||rho||^2, which are sums over rows."""
+        factors = decay_factors(kept.mass, keep)
         kept.mass *= factors
         kept.rho *= np.sqrt(factors)[..., None]
         kept.Y *= np.sqrt(factors)[..., None, None]
@@ -236,8 +195,8 @@ class Sketch(SquareRule):
 
 
 def normals(uniforms: Array) -> Array:
-    """One N(0, I / r) vector from each row of r uniform numbers."""
-    # A uniform number may be 0, and is a multiple of 2^-53.
+    """Return one N(0, I / r) vector for each row of r uniform numbers."""
+    # Uniform numbers are multiples of 2^-53, and may be 0.
     return np.asarray(ndtri(np.maximum(uniforms, 2.0**-54)) / np.sqrt(uniforms.shape[-1]))
 
 
@@ -245,7 +204,7 @@ def normals(uniforms: Array) -> Array:
 def learn_sketch(
     block_: Any, directions: Array, published: bool, w: Array, w_bar: Array, statistics: Any, tally: Array
 ) -> None:  # fmt: skip
-    """``Sketch.step`` over the rows of a block; ``statistics``: the fields of ``SketchState``."""
+    """Run ``Sketch.step`` over a block of rows; ``statistics`` are the fields of ``SketchState``."""
     block = Block(*block_)
     Z, y, weight, scores = block.Z, block.y, block.weight, block.scores
     rows, mass, mean, rho, Y = statistics
@@ -284,7 +243,7 @@ def sketch_gradient(
     w: Array, z: Array, y: float, n: float, c: Array, spin: float, Y: Array, every: Array, projected: Array,
     u: Array, v: Array,
 ) -> float:  # fmt: skip
-    """``Sketch.gradient``: returns g and fills v; ``spin`` is the factor of -c c' in S."""
+    """Compute ``Sketch.gradient``: return g and fill v; ``spin`` is the factor of -c c' in S."""
     projected[:] = 0.0
     add_rows(projected, Y, every, w)
     dots(projected, Y, every, v)

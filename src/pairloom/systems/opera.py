@@ -1,82 +1,69 @@
-"""OPERA: every row is paired with all rows before it, in the space of a kernel."""
+"""OPERA: each row is paired with all previous rows, in the space of a kernel."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pairloom.base.aging import aged
 from pairloom.base.batch import Batch
+from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count
-from pairloom.base.tree import Rounded, node
+from pairloom.base.compiled import add_rows, compiled, dot
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
-from pairloom.engines.base import EngineName
+from pairloom.engines.fused_steps import SKIP, safe_length
 from pairloom.engines.state import LOSS, PAIRS, STEPS, State
-from pairloom.estimators.card import Card
-from pairloom.estimators.class_weight import ClassWeight
-from pairloom.estimators.kernel_classifier import KernelClassifier
-from pairloom.features import Identity, exact_kernel
-from pairloom.features.choice import KernelName
-from pairloom.features.scaling import Scaling
-from pairloom.losses import LOSSES, Loss, LossName, Square, with_loss
+from pairloom.estimators.card import Card, model_kind
+from pairloom.estimators.parameters import estimator
+from pairloom.features.compiled_kernels import kernel_row, kernel_with_itself
+from pairloom.losses import LOSSES, Loss, LossName, Square, loss_slope, loss_value, with_loss
 from pairloom.memory.history import check_rows
-from pairloom.models.base import Dtype
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
-from pairloom.models.moments import PairSet
-from pairloom.pairs import OppositeClass
+from pairloom.models.moments_rule import PairSet
 from pairloom.steps import Polynomial
-from pairloom.stream.drift import Drift
-from pairloom.stream.forgetting import HalfLife
-from pairloom.systems.opera_loop import Past, Rule, learn
+from pairloom.systems.base import KernelClassifier
 
-SMALLEST = 64
-"""Rows for which there is room at the start; it doubles whenever it is used up."""
+MIN_CAPACITY = 64
+"""Initial capacity in rows; it doubles when it is exhausted."""
 
 
+@estimator
 class OPERA(KernelClassifier):
-    r"""Online pairwise learning with an exact kernel: a step on the pairs of the newest row with all rows before it.
+    r"""Online pairwise learning with an exact kernel: each step uses the pairs of a row with all previous rows.
 
     .. math::
 
         f \leftarrow f - \frac{\gamma_t}{t - 1} \sum_{i < t} \ell'_i\, \big(k(x_t, \cdot) - k(x_i, \cdot)\big), \qquad
         f = \sum_i a_i k(x_i, \cdot), \qquad \gamma_t = \eta\, t^{-\theta}
 
-    Ying and Zhou's OPERA asks that scores differ as the labels +1 and -1 do, by the loss
-    1/2 (f(x_t) - f(x_i) - (y_t - y_i))^2 over all pairs, so scores of one class should be equal. Lin et al. take other
-    losses; for AUC they count the pairs of different classes. The coefficients a_i sum to 0 after every row.
+    Ying and Zhou's loss 1/2 (f(x_t) - f(x_i) - (y_t - y_i))^2 over all pairs makes differences of scores close to those
+    of the labels +1 and -1, so that all scores of a class should be equal. Lin et al. use other losses; for AUC they
+    use the pairs of different classes. The coefficients a_i sum to 0 after every row.
 
-    Nothing is left out and nothing is forgotten: this is what the kernel systems with a budget, and those with random
-    features, approximate. In a space of explicit features the same steps cost the same however long the stream is: see
-    :class:`~pairloom.systems.AllPairs`, with ``features=RandomFourier(512)``.
+    It keeps all rows: kernel systems with a budget or with random features approximate it.
+    :class:`~pairloom.systems.AllPairs` with ``features=RandomFourier(512)`` takes the same steps in a space of explicit
+    features, at a cost that does not grow with the stream.
 
     Parameters
     ----------
-    pairs : "all" (OPERA) or "opposite": pairs of different classes, which should differ by 1 (AUC). The sum is divided
-        by the number of all rows in both cases.
+    pairs : "all" (OPERA) or "opposite": pairs of different classes, whose scores should differ by 1 (AUC). Both divide
+        the sum by the number of all rows.
     loss : "square" (with the papers' factor 1/2); with opposite pairs also "hinge", "squared_hinge" or "logistic".
-    kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
-    gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
-    eta : step size, 1 / mu in the papers, where mu is the largest k(x, x) + k(x', x') - 2 k(x, x'): at most 2, but for
+    eta : step size, 1 / mu in the papers, with mu the largest k(x, x) + k(x', x') - 2 k(x, x'): at most 2, except for
         the linear kernel.
-    power : theta; the papers' theory asks for 1/2 < theta < 1.
-    max_rows : rows that it can take; more are refused, before anything changes.
-    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
-        :class:`~pairloom.systems.FPOGD`.
-
-    A weight scales the step, and the row's share of the sums of later rows.
+    power : theta; the papers' theory requires 1/2 < theta < 1.
+    max_rows : largest number of rows; a call with more rows raises ValueError and changes nothing.
 
     Attributes
     ----------
-    support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`; all rows are
-        supports.
+    support_ : all rows so far, scaled, of shape (n, d).
 
     Notes
     -----
-    Cost: Row t takes t d flops for its kernels, and t^2 for f at all rows before it, for each model. t^2 + t d numbers:
-    64 MB for 4,096 rows of float32 and few columns.
+    Cost: row t takes t d flops for its kernels and, for each model, t^2 for f at all previous rows. t^2 + t d numbers:
+    64 MB for 4,096 rows of float32 with few columns. A sample weight scales the step, and the share of the row in the
+    sums of later rows.
 
     References
     ----------
@@ -97,48 +84,16 @@ class OPERA(KernelClassifier):
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"": {}, "-AUC": {"pairs": "opposite"}}
 
-    def __init__(
-        self,
-        *,
-        pairs: PairSet = "all",
-        loss: LossName = "square",
-        kernel: KernelName = "gaussian",
-        gamma: float | Literal["paper", "median"] = "paper",
-        eta: float = 0.5,
-        power: float = 0.6,
-        max_rows: int = 4096,
-        scale: Scaling = None,
-        dtype: Dtype = "float32",
-        pos_label: Any = None,
-        class_weight: ClassWeight = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: EngineName = "auto",
-        columns: ColumnsLike = None,
-        half_life: HalfLife = None,
-        drift: Drift = None,
-    ) -> None:
-        self.pairs = pairs
-        self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.eta = eta
-        self.power = power
-        self.max_rows = max_rows
-        self.scale = scale
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.engine = engine
-        self.columns = columns
-        self.half_life = half_life
-        self.drift = drift
+    pairs: PairSet = "all"
+    loss: LossName = "square"
+    eta: float = 0.5
+    power: float = 0.6
+    max_rows: int = 4096
 
     @property
     def card(self) -> Card:
-        model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
-        reference = "Ying and Zhou 2016, Lin et al. 2017"
-        return Card(reference, "t d + t^2", "t d + t^2", "general", model, variance_reduction="exact", memory="grows")
+        cost, model = "t d + t^2", model_kind(self.kernel)
+        return Card("Ying and Zhou 2016, Lin et al. 2017", cost, cost, "general", model, "exact", memory="grows")
 
     def _make_model(self, n_classes: int, seed: int | None) -> "PairExpansion":
         check_choice("loss", self.loss, LOSSES)
@@ -146,35 +101,30 @@ class OPERA(KernelClassifier):
             pair_set=self.pairs,
             loss=LOSSES[self.loss],
             max_rows=self.max_rows,
-            kernel=exact_kernel(self.kernel, self.gamma),
-            features=Identity(scale=self.scale),
-            pairs=OppositeClass(n_classes),
             step=Polynomial(self.eta, self.power),
-            dtype=self.dtype,
-            seed=seed,
-            engine=self.engine,
+            **self._common_parts(n_classes, seed),
         )
 
 
 @node
 class History(ExpansionState):
-    """All rows so far, the first ``used`` of those there is room for.
+    """All rows so far, in the first ``used`` of n entries.
 
     Scaled ``points`` (n, d), kernels between them ``gram`` (n, n), labels ``y`` (n, models), weights ``mass`` (n,);
-    of each model the coefficients ``coef`` and the values ``f`` at all points (models, n).
+    for each model, coefficients ``coef`` and values ``f`` at all points (models, n).
     """
 
-    points: Rounded
-    gram: Rounded
-    y: Array
-    mass: Array
-    coef: Array
-    f: Array
-    used: Array
+    points: Annotated[Array, "R _n d"]
+    gram: Annotated[Array, "R _n _n"]
+    y: Annotated[Array, "f8 _n v"]
+    mass: Annotated[Array, "f8 _n"]
+    coef: Annotated[Array, "f8 v _n"]
+    f: Annotated[Array, "f8 v _n"]
+    used: Annotated[Array, "i8 1 0:_n+1"]
 
-    def make_room(self, rows: int, max_rows: int) -> None:
-        """Let there be room for so many rows: how much depends on their number alone."""
-        have, size = len(self.mass), SMALLEST
+    def reserve(self, rows: int, max_rows: int) -> None:
+        """Grow the arrays for this many rows, to a capacity that depends only on the number of rows."""
+        have, size = len(self.mass), MIN_CAPACITY
         while size < rows:
             size *= 2
         more = min(size, max_rows) - have
@@ -189,7 +139,7 @@ class History(ExpansionState):
 
 @dataclass(frozen=True, kw_only=True)
 class PairExpansion(Expansion):
-    """The learner of :class:`OPERA`."""
+    """The model of :class:`OPERA`."""
 
     pair_set: PairSet = "all"
     loss: Loss = field(default_factory=Square)
@@ -204,7 +154,7 @@ class PairExpansion(Expansion):
 
     @property
     def factor(self) -> float:
-        """Square() has no factor 1/2."""
+        """Factor of the loss: ``Square`` has no factor 1/2."""
         return 0.5 if self.loss.name == "square" else 1.0
 
     @property
@@ -214,18 +164,22 @@ class PairExpansion(Expansion):
     def init(self, n_features: int, first: Batch | None) -> State:
         return self.begin_empty(n_features, first)
 
+    @property
+    def limited(self) -> "PairExpansion":
+        return self
+
     def check_room(self, state: State | None, n: int) -> None:
         instead = "a system of fixed size, such as KOIL(), or AllPairs(features=RandomFourier(512))"
         check_rows("OPERA", self.max_rows, 0 if state is None else int(state.memory.used[0]), n, instead)
 
     @property
-    def forgets(self) -> bool:
-        return True
+    def forgetting(self) -> "PairExpansion":
+        return self
 
     def forget(self, state: State, keep: float) -> None:
-        """The rows stay, and weigh less in the sums of later ones; steps are as long as those of a younger stream."""
+        """Reduce the weight of past rows in later sums, and increase the step size to that of a younger stream."""
         state.forget(keep)
-        state.memory.mass *= aged(state.memory.mass, keep)
+        state.memory.mass *= decay_factors(state.memory.mass, keep)
 
     def terms(self, kept: History) -> list[tuple[Array, Array]]:
         n = int(kept.used[0])
@@ -239,14 +193,14 @@ class PairExpansion(Expansion):
         )  # fmt: skip
 
     def _pair(self, y: float, partners: Array) -> tuple[Array, Array]:
-        """a and b of the margins a (f(x) - f(x_i)) + b; a = 0: the pair does not count."""
+        """Return a and b of the margins a (f(x) - f(x_i)) + b; a = 0 for pairs that do not count."""
         if self.pair_set == "all":
             return np.ones(len(partners)), 1.0 - (y - partners)
         return (y - partners) / 2.0, np.zeros(len(partners))
 
     def step_row(self, state: State, row: KernelRow) -> None:
         kept, n = state.memory, int(state.memory.used[0])
-        kept.make_room(n + 1, self.max_rows)
+        kept.reserve(n + 1, self.max_rows)
         kept.points[n], kept.y[n] = row.x, row.y
         kept.gram[n, : n + 1] = kept.gram[: n + 1, n] = self.values(state, row.x, kept.points[: n + 1])
         for k in range(len(row.y)):
@@ -255,7 +209,7 @@ class PairExpansion(Expansion):
         kept.used[0] += 1
 
     def _descend(self, state: State, k: int, row: KernelRow, n: int) -> None:
-        """A step of model k on the pairs of row n, and f at all rows after it."""
+        """Take a step of model k on the pairs of row n, and update f at all rows."""
         kept = state.memory
         gram, coef = kept.gram[: n + 1, : n + 1], kept.coef[k, : n + 1]
         a, b = self._pair(row.y[k], kept.y[:n, k])
@@ -276,8 +230,94 @@ class PairExpansion(Expansion):
 
     def run_block(self, state: State, block: KernelBlock) -> None:
         kept = state.memory
-        kept.make_room(int(kept.used[0]) + len(block.y), self.max_rows)
+        kept.reserve(int(kept.used[0]) + len(block.y), self.max_rows)
         smooth = bool(np.isfinite(self.loss.smoothness))
         rule = Rule(self.kernel.code, float(kept.gamma), self.pair_set == "all", self.loss.code, smooth, self.factor)
-        past = Past(kept.points, kept.gram, kept.y, kept.mass, kept.coef, kept.f, kept.used)
-        with_loss(learn, self.loss)(tuple(block), tuple(rule), tuple(past), state.tally)
+        past = kept.points, kept.gram, kept.y, kept.mass, kept.coef, kept.f, kept.used
+        with_loss(learn, self.loss)(tuple(block), tuple(rule), past, state.tally)
+
+
+class Rule(NamedTuple):
+    """Codes of kernel and loss, and the parameters of ``PairExpansion``."""
+
+    kernel: int
+    gamma: float
+    all_pairs: bool
+    loss: int
+    smooth: bool
+    factor: float
+
+
+@compiled
+def learn(block_: Any, rule_: Any, past: Any, tally: Array) -> None:
+    """Run ``PairExpansion.step_row`` over a block of rows.
+
+    f <- f - eta v with v = sum_i p_i a_i l'_i (k(x, .) - k(x_i, .)). ``past``: the fields of ``History`` except gamma;
+    the values of f at all rows are stored, so that no score is computed twice.
+    """
+    block, rule = KernelBlock(*block_), Rule(*rule_)
+    X, y, weight, scores = block.X, block.y, block.weight, block.scores
+    points, gram, labels, mass, coef, f, used = past
+    room = mass.shape[0]
+    values, partners = np.empty(room, X.dtype), np.empty(room, np.int64)
+    q, change = np.empty(room), np.empty(room)
+    for i in range(X.shape[0]):
+        n = used[0]
+        own = kernel_with_itself(rule.kernel, X[i])
+        kernel_row(rule.kernel, rule.gamma, X[i], points[:n], values[:n])
+        total = 0.0
+        for j in range(n):
+            total += mass[j]
+        for k in range(y.shape[1]):
+            s = dot(coef[k, :n], values[:n]) if n > 0 else 0.0
+            scores[i, k] = s
+            f[k, n] = s
+            count, g, psi = pair_slopes(
+                rule.all_pairs, rule.loss, rule.factor, y[i, k], s, labels[:n, k], mass, total, f[k], partners, q
+            )  # fmt: skip
+            if count == 0:
+                continue
+            # change_j = <v, k(x_j, .)> at all rows before this one, along = the same at this one.
+            change[:n] = 0.0
+            add_rows(change[:n], gram, partners[:count], q)
+            squared_norm, along = 0.0, psi * own
+            for j in range(n):
+                change[j] += psi * values[j]
+            for e in range(count):
+                squared_norm += q[e] * change[partners[e]]
+                along += q[e] * values[partners[e]]
+            squared_norm += psi * along
+            rate = safe_length(g, squared_norm, 1.0, block.eta[i], rule.smooth, False, tally)
+            if rate == SKIP:
+                continue
+            for e in range(count):
+                coef[k, partners[e]] -= rate * q[e]
+            for j in range(n):
+                f[k, j] -= rate * change[j]
+            coef[k, n] = -rate * psi
+            f[k, n] = s - rate * along
+            tally[STEPS] += weight[i]
+            tally[PAIRS] += count
+            tally[LOSS] += weight[i] * g
+        points[n], gram[n, :n], gram[:n, n], gram[n, n] = X[i], values[:n], values[:n], own
+        labels[n], mass[n] = y[i], weight[i]
+        used[0] += 1
+
+
+@compiled
+def pair_slopes(
+    all_pairs: bool, loss: int, factor: float, y: float, s: float, labels: Array, mass: Array, total: float,
+    f: Array, partners: Array, q: Array,
+) -> tuple[int, float, float]:  # fmt: skip
+    """Return the number of ``partners``, the loss g and psi = sum_i p_i a_i l'_i; fill q_i = -p_i a_i l'_i."""
+    count, g, psi = 0, 0.0, 0.0
+    for j in range(labels.shape[0]):
+        a = 1.0 if all_pairs else (y - labels[j]) / 2.0
+        if a != 0:
+            margin = a * (s - f[j]) + (1.0 - (y - labels[j]) if all_pairs else 0.0)
+            p = factor * mass[j] / total
+            g += p * loss_value(loss, margin)
+            partners[count], q[count] = j, -p * a * loss_slope(loss, margin)
+            psi -= q[count]
+            count += 1
+    return count, g, psi

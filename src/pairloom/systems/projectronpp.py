@@ -1,70 +1,55 @@
-"""Projectron++: a kernel perceptron with margin whose support set grows only where it must."""
+"""Projectron++: a kernel perceptron with margin that adds a support only if the projection is inaccurate."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_count, check_number
 from pairloom.base.compiled import compiled, dot
-from pairloom.base.tree import Rounded, node
+from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
-from pairloom.engines.base import EngineName
-from pairloom.engines.fused import SKIP, guard
+from pairloom.engines.fused_steps import SKIP, guard
 from pairloom.engines.state import LOSS, STEPS, State
-from pairloom.estimators.card import Card
-from pairloom.estimators.class_weight import ClassWeight
-from pairloom.estimators.kernel_classifier import KernelClassifier
-from pairloom.features import Identity, exact_kernel
-from pairloom.features.choice import KernelName
-from pairloom.features.exact import kernel_row, kernel_with_itself
-from pairloom.features.scaling import Scaling
-from pairloom.models.base import Dtype
+from pairloom.estimators.card import Card, model_kind
+from pairloom.estimators.parameters import estimator
+from pairloom.features.compiled_kernels import kernel_row, kernel_with_itself
 from pairloom.models.expansion import Expansion, ExpansionState, KernelBlock, KernelRow
-from pairloom.pairs import OppositeClass
-from pairloom.stream.drift import Drift
-from pairloom.stream.forgetting import HalfLife
+from pairloom.systems.base import KernelClassifier
 
 
+@estimator
 class ProjectronPP(KernelClassifier):
-    r"""Classify by a sum of kernels, one example at a time; a pointwise rival, not a method for pairs.
+    r"""Classify by a sum of kernels, one row at a time: a pointwise baseline for the pairwise systems.
 
     .. math::
 
         f \leftarrow f + \tau\, y_t\, P k(x_t, \cdot), \qquad \delta^2 = \|k(x_t, \cdot) - P k(x_t, \cdot)\|^2
 
-    P projects onto the span of the supports. After a mistake (y f <= 0), tau = 1, and where delta^2 > theta x_t becomes
-    a support in place of its projection. After a margin error (0 < y f < 1) of loss l = 1 - y f with l > delta^2 /
-    theta, tau = min(1, l / ||P k||^2, 2 (l - delta^2 / theta) / ||P k||^2).
+    P projects onto the span of the supports. After a mistake (y f <= 0), tau = 1, and if delta^2 > theta, x_t becomes a
+    support instead of being projected. After a margin error (0 < y f < 1) of loss l = 1 - y f > delta^2 / theta,
+    tau = min(1, l / ||P k||^2, 2 (l - delta^2 / theta) / ||P k||^2). The first row is always a mistake.
+    More than two classes: one model per class against the rest, each with its own supports.
 
     Parameters
     ----------
-    theta : squared distance to the span up to which an example is projected (the paper's eta; some texts compare the
-        distance itself). 0: nothing but rounding errors is projected and there are no margin updates: the kernel
-        perceptron.
-    max_supports : largest number of supports. Once it is reached every mistake is projected. This cap is ours: for
-        theta > 0 the paper's set is finite too, but with no number to plan memory by.
-    kernel : "gaussian", "laplace", "cauchy", "matern32", "matern52" or "linear".
-    gamma : kernel width: a number, "paper" = 1 / (2 d), or "median" = 1 / median squared distance.
-    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
-        :class:`~pairloom.systems.FPOGD`.
-
-    A weight takes the place of the 1 in tau. The model speaks from the first row on, of whatever class. More than two
-    classes: one model for each against the rest, with supports of its own. It has nothing to forget, so no half-life.
+    theta : squared distance to the span up to which a row is projected (the paper's eta; some texts compare the
+        distance itself). 0 projects only rounding errors and makes no margin updates: the kernel perceptron.
+    max_supports : largest number of supports, after which every mistake is projected. This limit is not in the paper,
+        whose set of supports is finite for theta > 0, but without an explicit bound.
 
     Attributes
     ----------
-    support_, coef_, gamma_ : see :class:`~pairloom.estimators.kernel_classifier.KernelClassifier`.
-    loss_ : the mean hinge loss; ``n_pairs_`` is 0.
+    loss_ : mean hinge loss.
+    n_pairs_ : 0.
 
     Notes
     -----
-    Cost: s d flops and s kernel values per example for s supports, and s^2 flops where the margin is below 1. m d + m^2
-    numbers for m = ``max_supports``, of each model.
+    Cost: s d flops and s kernel values per row for s supports, and s^2 flops if the margin is below 1. Each model has
+    m d + m^2 numbers for m = ``max_supports``. A sample weight replaces the 1 in tau. There is no half-life: the model
+    keeps no statistics of past rows.
 
     References
     ----------
@@ -80,52 +65,18 @@ class ProjectronPP(KernelClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        theta: float = 0.1,
-        max_supports: int = 500,
-        kernel: KernelName = "gaussian",
-        gamma: float | Literal["paper", "median"] = "paper",
-        scale: Scaling = None,
-        dtype: Dtype = "float32",
-        pos_label: Any = None,
-        class_weight: ClassWeight = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: EngineName = "auto",
-        columns: ColumnsLike = None,
-        half_life: HalfLife = None,
-        drift: Drift = None,
-    ) -> None:
-        self.theta = theta
-        self.max_supports = max_supports
-        self.kernel = kernel
-        self.gamma = gamma
-        self.scale = scale
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.engine = engine
-        self.columns = columns
-        self.half_life = half_life
-        self.drift = drift
+    theta: float = 0.1
+    max_supports: int = 500
 
     @property
     def card(self) -> Card:
-        model: Literal["linear", "kernel"] = "linear" if self.kernel == "linear" else "kernel"
-        return Card("Orabona et al. 2009", "s d + s^2", "s d + s^2", problem="pointwise", model=model)
+        return Card("Orabona et al. 2009", "s d + s^2", "s d + s^2", "pointwise", model_kind(self.kernel))
 
     def _make_model(self, n_classes: int, seed: int | None) -> "Projecting":
         return Projecting(
             theta=self.theta,
             max_supports=self.max_supports,
-            kernel=exact_kernel(self.kernel, self.gamma),
-            features=Identity(scale=self.scale),
-            pairs=OppositeClass(n_classes),
-            dtype=self.dtype,
-            seed=seed,
-            engine=self.engine,
+            **self._common_parts(n_classes, seed),
         )
 
 
@@ -133,18 +84,18 @@ class ProjectronPP(KernelClassifier):
 class Span(ExpansionState):
     """``supports`` (models, m, d), ``coef`` (models, m), and ``used`` (models,) of them.
 
-    ``inverse`` (models, m, m) is that of the kernels between the supports, kept up by the compiled loop only.
+    ``inverse`` (models, m, m): inverse of the kernels between the supports; only the compiled loop updates it.
     """
 
-    supports: Rounded
-    coef: Array
-    used: Array
-    inverse: Array
+    supports: Annotated[Array, "R v m d"]
+    coef: Annotated[Array, "f8 v m"]
+    used: Annotated[Array, "i8 v 0:m+1"]
+    inverse: Annotated[Array, "f8 v m m"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Projecting(Expansion):
-    """Projectron++'s step; parameters as in :class:`ProjectronPP`."""
+    """The model of :class:`ProjectronPP`."""
 
     theta: float = 0.1
     max_supports: int = 500
@@ -156,7 +107,7 @@ class Projecting(Expansion):
 
     @property
     def rounding(self) -> float:
-        """Scores, and squared distances relative to k(x, x), that are nothing but rounding errors."""
+        """Bound on rounding errors of scores, and of squared distances relative to k(x, x)."""
         return float(np.sqrt(np.finfo(self.dtype).eps))
 
     def start(self, gamma: Array, dim: int) -> Span:
@@ -169,19 +120,12 @@ class Projecting(Expansion):
     def draws(self) -> int:
         return 0
 
+    @property
+    def state_symbols(self) -> dict[str, int]:
+        return {"m": self.max_supports}
+
     def init(self, n_features: int, first: Batch | None) -> State:
         return self.begin_empty(n_features, first)
-
-    def check_room(self, state: State | None, n: int) -> None:
-        """There is room for every row."""
-
-    @property
-    def forgets(self) -> bool:
-        """No: every step is as long as the first, and its supports stay."""
-        return False
-
-    def forget(self, state: State, keep: float) -> None:
-        """There is nothing to do."""
 
     def terms(self, kept: Span) -> list[tuple[Array, Array]]:
         return [(kept.supports[k, :n], kept.coef[k : k + 1, :n]) for k, n in enumerate(kept.used)]
@@ -215,7 +159,7 @@ class Projecting(Expansion):
             kept.coef[k, :n] += weight * y * e
 
     def _margin_step(self, loss: float, distance: float, projected: float, weight: float) -> float:
-        """tau of a margin error; 0 if it would not pay."""
+        """Return tau of a margin error; 0 if the loss is too small for an update."""
         if not loss * self.theta > distance:
             return 0.0
         return min(weight, loss / projected, 2.0 * (loss - distance / self.theta) / projected)
@@ -233,7 +177,7 @@ def learn(
     block_: Any, kernel: int, gamma: float, theta: float, rounding: float,
     supports: Array, coef: Array, used: Array, inverse: Array, tally: Array,
 ) -> None:  # fmt: skip
-    """``Projecting.step_row`` and scores over the rows of a block."""
+    """Run ``Projecting.step_row`` over a block of rows and fill their scores."""
     block = KernelBlock(*block_)
     X, y, weight, scores = block.X, block.y, block.weight, block.scores
     near, e = np.empty(coef.shape[1], X.dtype), np.empty(coef.shape[1])
@@ -267,7 +211,7 @@ def learn(
 
 @compiled
 def project(square: float, near: Array, inverse: Array, e: Array) -> float:
-    """The squared distance of x from the span; fills e, the coefficients of its projection."""
+    """Return the squared distance of x to the span, and fill e, the coefficients of its projection."""
     n, distance = near.shape[0], square
     for j in range(n):
         e[j] = dot(inverse[j, :n], near)
@@ -277,7 +221,7 @@ def project(square: float, near: Array, inverse: Array, e: Array) -> float:
 
 @compiled
 def margin_step(loss: float, distance: float, projected: float, weight: float, theta: float) -> float:
-    """``Projecting._margin_step``."""
+    """Compute ``Projecting._margin_step``."""
     if not loss * theta > distance:
         return 0.0
     return min(weight, loss / projected, 2.0 * (loss - distance / theta) / projected)
@@ -285,7 +229,7 @@ def margin_step(loss: float, distance: float, projected: float, weight: float, t
 
 @compiled
 def grow(inverse: Array, e: Array, n: int, distance: float) -> None:
-    """The inverse with one more support, whose projection has coefficients e: + u u^T / delta^2, u = (e, -1)."""
+    """Add a support, whose projection has coefficients e, to the inverse: + u u^T / delta^2, u = (e, -1)."""
     e[n] = -1.0
     for a in range(n + 1):
         for b in range(n + 1):

@@ -1,38 +1,32 @@
 """SOLAM: stochastic online AUC maximisation as a saddle point problem."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from pairloom.base.aging import aged
+from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
-from pairloom.engines.base import EngineName
-from pairloom.engines.fused import SKIP, apply_step, guard
-from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, square_of, step_rows
+from pairloom.engines.fused_steps import SKIP, apply_step, guard
+from pairloom.engines.sparse_steps import SIGMA, A, B, average_rows, gather, square_of, step_rows
 from pairloom.engines.state import LOSS, STEPS, LazyModel, State
 from pairloom.estimators.card import Card
-from pairloom.estimators.class_weight import ClassWeight
-from pairloom.estimators.classifier import PairwiseClassifier
-from pairloom.features import FeatureMap, linear_map
-from pairloom.features.scaling import Scaling
-from pairloom.models.base import Dtype
-from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
-from pairloom.pairs import OppositeClass
-from pairloom.steps import Average, Ball, Penalty, Simple, simple_schedule
-from pairloom.stream.drift import Drift
-from pairloom.stream.forgetting import HalfLife
+from pairloom.estimators.parameters import estimator
+from pairloom.models.rule import Block, CSRRule, Row, RuleLearner, descend
+from pairloom.steps import Average, Ball, Penalty
+from pairloom.steps.schedules import SimpleSchedule, simple_schedule
+from pairloom.systems.base import LinearClassifier
 
 WeightedAverage = Literal["weighted", "last"]
 
 
-class SOLAM(PairwiseClassifier):
-    r"""Rank one class above the other with the square loss at O(D) per example, as a saddle point problem.
+@estimator
+class SOLAM(LinearClassifier):
+    r"""Rank one class above the other by the square loss at O(D) per row, as a saddle point problem.
 
     .. math::
 
@@ -41,25 +35,22 @@ class SOLAM(PairwiseClassifier):
         F = (1 - p)(s - a)^2 [y = 1] + p (s - b)^2 [y = -1]
             + 2 (1 + \beta)(p s [y = -1] - (1 - p) s [y = 1]) - p (1 - p) \beta^2,\qquad s = \langle w, z \rangle
 
-    A step descends in w, a, b and ascends in beta, all from the old point, with the share p of the positives so far;
-    then ||w|| <= R, |a|, |b| <= R kappa, |beta| <= 2 R kappa, where kappa is the largest norm of the rows so far.
+    Each step descends in w, a, b and ascends in beta, with p the share of positives so far, and projects onto
+    ||w|| <= R, |a|, |b| <= R kappa and |beta| <= 2 R kappa, with kappa the largest norm of a row so far. It starts at
+    0, as in the paper's analysis; the published code starts at the boundary.
 
     Parameters
     ----------
     eta : step size (the paper's zeta).
-    schedule : "sqrt" (eta / sqrt(t), the paper's), "constant" or "poly" (eta t^-0.75).
-    radius : R. The projections also keep long steps from diverging; none is cut.
-    average : the iterate that scores: "weighted" (the paper: sum eta_t w_t / sum eta_t, w_t before step t) or "last".
-    features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
+    schedule : "sqrt" (eta / sqrt(t), the paper), "constant" or "poly" (eta t^-0.75).
+    radius : R. The projections also keep long steps from diverging, so no step is shortened.
+    average : the iterate that predicts: "weighted" (the paper: sum eta_t w_t / sum eta_t, w_t before step t) or "last".
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax". The paper scales rows to norm 1.
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
-        :class:`~pairloom.systems.FPOGD`.
-
-    Starts at 0, as the paper's analysis; the published code starts at the edge of the constraints.
 
     Notes
     -----
-    Cost: O(D) time and 2 D numbers. CSR rows cost their entries, unless ``scale`` centres them.
+    Cost: O(D) time per row and 2 D numbers. The cost of CSR rows is linear in their entries, unless ``scale`` centres
+    them.
 
     References
     ----------
@@ -75,38 +66,10 @@ class SOLAM(PairwiseClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        eta: float = 0.1,
-        schedule: Simple = "sqrt",
-        radius: float = 10.0,
-        average: WeightedAverage = "weighted",
-        features: FeatureMap | None = None,
-        scale: Scaling = None,
-        dtype: Dtype = "float32",
-        pos_label: Any = None,
-        class_weight: ClassWeight = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: EngineName = "auto",
-        columns: ColumnsLike = None,
-        half_life: HalfLife = None,
-        drift: Drift = None,
-    ) -> None:
-        self.eta = eta
-        self.schedule = schedule
-        self.radius = radius
-        self.average = average
-        self.features = features
-        self.scale = scale
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.engine = engine
-        self.columns = columns
-        self.half_life = half_life
-        self.drift = drift
+    eta: float = 0.1
+    schedule: SimpleSchedule = "sqrt"
+    radius: float = 10.0
+    average: WeightedAverage = "weighted"
 
     @property
     def card(self) -> Card:
@@ -116,32 +79,30 @@ class SOLAM(PairwiseClassifier):
         check_choice("average", self.average, WeightedAverage)
         return RuleLearner(
             rule=SaddlePoint(),
-            features=linear_map(self.features, self.scale),
-            pairs=OppositeClass(n_classes),
             step=simple_schedule(self.schedule, self.eta),
             penalty=Ball(self.radius),
             average="last" if self.average == "last" else "mean",
-            dtype=self.dtype,
-            seed=seed,
-            engine=self.engine,
+            **self._common_parts(n_classes, seed),
         )
 
 
 @node
 class Saddle:
-    """``point`` (models, 3): a, b and beta; ``counts`` (models, 2): weight of the rest and of the class of each model;
-    ``kappa`` (models,): the largest norm; ``total`` (1,): the sum of the steps.
+    """The saddle point and the statistics for its steps.
+
+    ``point`` (models, 3): a, b and beta. ``counts`` (models, 2): weight of the rest and of the class of each model.
+    ``kappa`` (models,): the largest norm of a row. ``total`` (1,): the sum of the step sizes.
     """
 
-    point: Array
-    counts: Array
-    kappa: Array
-    total: Array
+    point: Annotated[Array, "f8 v 3"]
+    counts: Annotated[Array, "f8 v 2"]
+    kappa: Annotated[Array, "f8 v"]
+    total: Annotated[Array, "f8 1"]
 
 
 @dataclass(frozen=True)
-class SaddlePoint(Rule):
-    """SOLAM's step."""
+class SaddlePoint(CSRRule):
+    """The update of :class:`SOLAM`."""
 
     averages_before = True
 
@@ -154,13 +115,13 @@ class SaddlePoint(Rule):
         return np.asarray(eta / total[1:])
 
     @property
-    def forgets(self) -> bool:
-        return True
+    def forgetting(self) -> "SaddlePoint":
+        return self
 
     def forget(self, kept: Saddle, keep: float) -> None:
-        """The share of positives and the average are of what counts; kappa stays, and so does the point."""
-        kept.counts *= aged(kept.counts, keep)
-        kept.total *= aged(kept.total, keep)
+        """Reduce the weight of past rows in the share of positives and the average, not in kappa and the point."""
+        kept.counts *= decay_factors(kept.counts, keep)
+        kept.total *= decay_factors(kept.total, keep)
 
     def step(self, state: State, k: int, row: Row, penalty: Penalty) -> None:
         kept, w, z = state.memory, state.w[k], row.z
@@ -203,7 +164,7 @@ def move_point(
     y: float, weight: float, rate: float, bound: float, s: float, square: float,
     point: Array, counts: Array, kappa: Array, tally: Array,
 ) -> float:  # fmt: skip
-    """Move a, b and beta; returns the factor of z by which w is to descend (0: no step)."""
+    """Update a, b and beta; return the factor of z in the step of w (0: no step)."""
     counts[1 if y > 0 else 0] += weight
     kappa[0] = max(kappa[0], np.sqrt(square))
     p = counts[1] / (counts[0] + counts[1])
@@ -226,7 +187,7 @@ def move_point(
 
 @compiled
 def learn(block_: Any, w: Array, w_bar: Array, point: Array, counts: Array, kappa: Array, tally: Array) -> None:
-    """``SaddlePoint.step`` over the rows of a block."""
+    """Run ``SaddlePoint.step`` over a block of rows."""
     block = Block(*block_)
     Z, y, weight, bound, averaging, scores = block.Z, block.y, block.weight, block.bound, block.averaging, block.scores
     rates = block.steps[1]
@@ -249,7 +210,7 @@ def learn(block_: Any, w: Array, w_bar: Array, point: Array, counts: Array, kapp
 def learn_rows(
     block_: Any, w_hat: Array, u_hat: Array, factors: Array, point: Array, counts: Array, kappa: Array, tally: Array
 ) -> None:  # fmt: skip
-    """``learn`` for CSR rows."""
+    """Run ``learn`` on CSR rows: w = sigma w_hat."""
     block = Block(*block_)
     y, weight, bound, averaging, scores = block.y, block.weight, block.bound, block.averaging, block.scores
     rates = block.steps[1]

@@ -1,64 +1,55 @@
-"""SPAM: stochastic proximal AUC maximisation with class means."""
+"""SPAM: stochastic proximal AUC maximisation by class means."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from pairloom.base.aging import aged
+from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice
 from pairloom.base.compiled import compiled, dot, move
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns import ColumnsLike
 from pairloom.engines import reference
-from pairloom.engines.base import EngineName
-from pairloom.engines.fused import SKIP, apply_step, guard
-from pairloom.engines.sparse_kernels import SIGMA, A, B, average_rows, gather, scatter, square_of, step_rows
+from pairloom.engines.fused_steps import SKIP, apply_step, guard
+from pairloom.engines.sparse_steps import SIGMA, A, B, average_rows, gather, scatter, square_of, step_rows
 from pairloom.engines.state import LOSS, STEPS, LazyModel, State
 from pairloom.estimators.card import Card
-from pairloom.estimators.class_weight import ClassWeight
-from pairloom.estimators.classifier import PairwiseClassifier
-from pairloom.features import FeatureMap, linear_map
-from pairloom.features.scaling import Scaling
-from pairloom.models.base import Dtype
-from pairloom.models.rule import Block, Row, Rule, RuleLearner, descend
-from pairloom.pairs import OppositeClass
-from pairloom.steps import Average, ElasticNet, Penalty, Simple, simple_schedule
-from pairloom.stream.drift import Drift
-from pairloom.stream.forgetting import HalfLife
+from pairloom.estimators.parameters import estimator
+from pairloom.models.rule import Block, CSRRule, PreparedRule, Row, RuleLearner, descend
+from pairloom.steps import Average, ElasticNet, Penalty
+from pairloom.steps.schedules import SimpleSchedule, simple_schedule
+from pairloom.systems.base import LinearClassifier
 
 Means = Literal["running", "full"]
 
 
-class SPAM(PairwiseClassifier):
-    r"""Rank one class above the other with the square loss at O(D) per example, by the means of the classes.
+@estimator
+class SPAM(LinearClassifier):
+    r"""Rank one class above the other by the square loss at O(D) per row, from the class means.
 
     .. math::
 
         \min_w\; p (1 - p)\, E[(1 - \langle w, z - z' \rangle)^2] + \tfrac{\alpha}{2} \|w\|^2 + \lambda_1 \|w\|_1
 
-    One example gives an unbiased gradient, once the class means are known: 2 (1 - p) (<w, z - m_-> - 1) z for a
-    positive, 2 p (<w, z - m_+> + 1) z for a negative; then the penalty's proximal step.
+    Given the class means m, each row has an unbiased gradient: 2 (1 - p) (<w, z - m_-> - 1) z for a positive and
+    2 p (<w, z - m_+> + 1) z for a negative. A proximal step of the penalty follows.
 
     Parameters
     ----------
     eta : step size (the paper's C).
-    schedule : "sqrt" (eta / sqrt(t), the paper's), "constant" or "poly" (eta t^-0.75).
-    alpha : L2 penalty (the paper's beta). Omega has the factor 1/2: the step divides by 1 + eta alpha.
-    l1 : weight of the l1 norm; above 0 this is the paper's SPAM-NET.
-    means : "running" (online: true averages of the rows so far) or "full" (the published code: of all rows, before the
-        first step; then there is no ``partial_fit``, and no half-life).
-    average : the iterate that scores: "mean" (the published code), "poly" or "last".
-    features : any feature map, such as ``RandomFourier(512)``, in place of the columns themselves.
-    scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
-    dtype, pos_label, class_weight, random_state, engine, columns, half_life, drift : as in
-        :class:`~pairloom.systems.FPOGD`.
+    schedule : "sqrt" (eta / sqrt(t), the paper), "constant" or "poly" (eta t^-0.75).
+    alpha : L2 penalty (the paper's beta), with the factor 1/2: a step divides w by 1 + eta alpha.
+    l1 : L1 penalty; above 0 this is the paper's SPAM-NET.
+    means : "running" (online: means of the rows so far) or "full" (the published code: means of all rows, computed
+        before the first step, so without ``partial_fit`` and half-life).
+    average : the iterate that predicts: "mean" (the published code), "poly" or "last".
 
     Notes
     -----
-    Cost: O(D) time and 5 D numbers. CSR rows cost their entries, unless ``scale`` centres them or ``l1`` is above 0.
+    Cost: O(D) time per row and 5 D numbers. The cost of CSR rows is linear in their entries, unless ``scale`` centres
+    them or ``l1`` > 0.
 
     References
     ----------
@@ -76,42 +67,12 @@ class SPAM(PairwiseClassifier):
 
     variants: ClassVar[dict[str, dict[str, Any]]] = {"-L2": {}, "-NET": {"l1": 1e-4}, "-full": {"means": "full"}}
 
-    def __init__(
-        self,
-        *,
-        eta: float = 0.1,
-        schedule: Simple = "sqrt",
-        alpha: float = 1e-4,
-        l1: float = 0.0,
-        means: Means = "running",
-        average: Average = "mean",
-        features: FeatureMap | None = None,
-        scale: Scaling = None,
-        dtype: Dtype = "float32",
-        pos_label: Any = None,
-        class_weight: ClassWeight = None,
-        random_state: int | np.random.Generator | np.random.RandomState | None = None,
-        engine: EngineName = "auto",
-        columns: ColumnsLike = None,
-        half_life: HalfLife = None,
-        drift: Drift = None,
-    ) -> None:
-        self.eta = eta
-        self.schedule = schedule
-        self.alpha = alpha
-        self.l1 = l1
-        self.means = means
-        self.average = average
-        self.features = features
-        self.scale = scale
-        self.dtype = dtype
-        self.pos_label = pos_label
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.engine = engine
-        self.columns = columns
-        self.half_life = half_life
-        self.drift = drift
+    eta: float = 0.1
+    schedule: SimpleSchedule = "sqrt"
+    alpha: float = 1e-4
+    l1: float = 0.0
+    means: Means = "running"
+    average: Average = "mean"
 
     @property
     def card(self) -> Card:
@@ -124,14 +85,10 @@ class SPAM(PairwiseClassifier):
     def _make_model(self, n_classes: int, seed: int | None) -> RuleLearner:
         return RuleLearner(
             rule=ClassMeans(self.means),
-            features=linear_map(self.features, self.scale),
-            pairs=OppositeClass(n_classes),
             step=simple_schedule(self.schedule, self.eta),
             penalty=ElasticNet(self.alpha, self.l1),
             average=self.average,
-            dtype=self.dtype,
-            seed=seed,
-            engine=self.engine,
+            **self._common_parts(n_classes, seed),
         )
 
 
@@ -139,17 +96,17 @@ class SPAM(PairwiseClassifier):
 class Means2:
     """Weight ``counts`` (models, 2) and ``sums`` (models, 2, D) of the rest and of the class of each model.
 
-    ``products`` (models, 2): <w, sum>, kept up for CSR rows only; NaN until then.
+    ``products`` (models, 2): <w, sum>, maintained for CSR rows only; NaN until then.
     """
 
-    counts: Array
-    sums: Array
-    products: Array
+    counts: Annotated[Array, "f8 v 2"]
+    sums: Annotated[Array, "f8 v 2 D"]
+    products: Annotated[Array, "f8 v 2"]
 
 
 @dataclass(frozen=True)
-class ClassMeans(Rule):
-    """SPAM's step."""
+class ClassMeans(CSRRule, PreparedRule):
+    """The update of :class:`SPAM`."""
 
     means: Means = "running"
 
@@ -160,8 +117,8 @@ class ClassMeans(Rule):
         return Means2(np.zeros((n_models, 2)), np.zeros((n_models, 2, dim)), np.full((n_models, 2), np.nan))
 
     @property
-    def needs_all_rows(self) -> bool:
-        return self.means != "running"
+    def prepared(self) -> "ClassMeans | None":
+        return None if self.means == "running" else self
 
     def prepare(self, state: State, rows: Callable[[], Any]) -> None:
         for Z, y, weight in rows():
@@ -172,11 +129,11 @@ class ClassMeans(Rule):
                     state.memory.sums[k, c] += own @ Z
 
     @property
-    def forgets(self) -> bool:
-        return self.means == "running"
+    def forgetting(self) -> "ClassMeans | None":
+        return self if self.means == "running" else None
 
     def forget(self, kept: Means2, keep: float) -> None:
-        factors = aged(kept.counts, keep)
+        factors = decay_factors(kept.counts, keep)
         kept.counts *= factors
         kept.sums *= factors[..., None]
         kept.products *= factors
@@ -196,7 +153,7 @@ class ClassMeans(Rule):
         else:
             factor, residual, other = 2 * p, (s - b) + (1 + alpha), sums[1] / counts[1]
         v = factor * residual * row.z
-        # The step multiplies the residual by 1 - rate factor <z, z - other>.
+        # A step multiplies the residual by 1 - rate factor <z, z - other>.
         rate = reference.guard(row.rate, factor * abs(row.z @ row.z - row.z @ other), float(v @ v), state.tally)
         if rate:
             state.w[k] = descend(w, v, row, rate, penalty.bound)
@@ -218,7 +175,7 @@ class ClassMeans(Rule):
 
 @compiled
 def learn(block_: Any, running: bool, w: Array, w_bar: Array, counts: Array, sums: Array, tally: Array) -> None:
-    """``ClassMeans.step`` over the rows of a block."""
+    """Run ``ClassMeans.step`` over a block of rows."""
     block = Block(*block_)
     Z, y, weight, steps, averaging, scores = block.Z, block.y, block.weight, block.steps, block.averaging, block.scores
     for i in range(Z.shape[0]):
@@ -252,7 +209,7 @@ def learn(block_: Any, running: bool, w: Array, w_bar: Array, counts: Array, sum
 def learn_rows(
     block_: Any, running: bool, w_hat: Array, u_hat: Array, factors: Array, statistics: Any, tally: Array
 ) -> None:  # fmt: skip
-    """``learn`` for CSR rows: w = sigma w_hat, and <w, sum> of both classes are carried along."""
+    """Run ``learn`` on CSR rows: w = sigma w_hat; <w, sum> of both classes is updated incrementally."""
     block = Block(*block_)
     y, weight, steps, averaging, scores = block.y, block.weight, block.steps, block.averaging, block.scores
     (data, indices, indptr), (counts, sums, products) = block.Z, statistics

@@ -1,16 +1,20 @@
-"""The paper's quantities as functions: smoothness, variance, bounds of regret, features, strata and kernels.
+"""The theory of the paper as functions: random features, strata, variance, smoothness and regret.
 
-Reference for all of them: AlQuabeh, Mukhoty and Gu, Variance Reduced Online Gradient Descent for Kernelized Pairwise
-Learning with Limited Memory, ACML 2023. Where a statement does not hold as it is printed, the function says so, and
-gives one that does.
+Reference: AlQuabeh, Mukhoty and Gu, Variance Reduced Online Gradient Descent for Kernelized Pairwise
+Learning with Limited Memory, ACML 2023. Where a statement does not hold as printed, the docstring says so, and the
+function computes a corrected one.
 """
 
-from pairloom.theory.features import degrees_of_freedom, features_needed
-from pairloom.theory.kernel import features_for_error, pairwise_failure, pointwise_failure, uniform_failure
-from pairloom.theory.regret import RegretBound, approximation_regret
-from pairloom.theory.smoothness import partner_smoothness, smoothness
-from pairloom.theory.strata import most_strata
-from pairloom.theory.variance import Partition
+from pairloom.theory.features import (
+    degrees_of_freedom,
+    features_for_error,
+    features_needed,
+    pairwise_failure,
+    pointwise_failure,
+    uniform_failure,
+)
+from pairloom.theory.regret import RegretBound, approximation_regret, partner_smoothness, smoothness
+from pairloom.theory.strata import Partition, most_strata
 
 __all__ = [
     "Partition",

@@ -1,95 +1,91 @@
-"""CSV and TSV: a header, then rows, parsed by pyarrow."""
+"""CSV and TSV with a header, parsed by pyarrow."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pairloom.base.extras import needed
-from pairloom.data.readers.kinds import Kinds, as_dates, has_codes, kind_of_text, kind_of_type
-from pairloom.data.readers.opening import Gate, InputError
-from pairloom.data.readers.records import Cutter, Records, row_ends
-from pairloom.data.readers.sifting import Faults, Sifted, faults_by_halves, others
+from pairloom.base.extras import import_extra
+from pairloom.columns.kinds import Kinds, has_zero_padded, kind_of_arrow_type, kind_of_text
+from pairloom.data.readers.base import RowErrors, ValidRows, errors_by_bisection, rows_without
+from pairloom.data.readers.kinds import as_dates
+from pairloom.data.readers.opening import FileError, Gate
+from pairloom.data.readers.records import Records, RecordSplitter, row_ends
 
 BOM = b"\xef\xbb\xbf"
 Types = dict[str, str | None]
-"""Names of pyarrow's types by column; None: as the values say."""
+"""Names of pyarrow types by column; None: inferred."""
 TYPES: Types = {"number": "double", "category": "string", "date": "string"}
 
-OPEN_END = "a quote is opened here and never closed"
+OPEN_QUOTE = "a quote opened here is never closed"
 NOT_UTF8 = "the text is not UTF-8"
-NOT_APART = "the row cannot be separated from the next one"
+NOT_SEPARABLE = "the row cannot be separated from the next one"
 
 
 class DelimitedReader:
-    """A CSV or TSV file. UTF-8, a header, values in double quotes where they hold a delimiter, a quote or a newline."""
+    """A CSV or TSV file: UTF-8, with a header; values with a delimiter, quote or newline are in double quotes."""
 
-    def __init__(self, name: str, stream: Any, gate: Gate, most: int, delimiter: str) -> None:
-        needed("pyarrow.csv", "io", "Reading CSV")
-        self.name, self.most, self.delimiter = name, most, delimiter
-        self.loose: set[str] = set()
-        self.cutter = Cutter(name, stream, row_ends(delimiter), gate)
-        header = self.cutter.piece(1)
+    def __init__(self, name: str, stream: Any, gate: Gate, chunk_rows: int, delimiter: str) -> None:
+        import_extra("pyarrow.csv", "io", "Reading CSV")
+        self.name, self.chunk_rows, self.delimiter = name, chunk_rows, delimiter
+        self.boolean: set[str] = set()
+        self.splitter = RecordSplitter(name, stream, row_ends(delimiter), gate)
+        header = self.splitter.next_chunk(1)
         self.header = b"" if header is None else header.record(0)
         self.names = [] if header is None else self._names(header)
 
     def _names(self, header: Records) -> list[str]:
+        where = f"{self.name}:{header.line_of(0)}"
         try:
             text = header.record(0).removeprefix(BOM).decode()
             names = next(csv.reader([text], delimiter=self.delimiter, strict=True))
         except (csv.Error, UnicodeDecodeError, StopIteration) as error:
-            raise InputError(f"{self.name}:{header.line_of(0)}: the header cannot be read: {error}") from None
-        twice = [name for k, name in enumerate(names) if name in set(names[:k])] if len(set(names)) < len(names) else []
-        if twice:
-            raise InputError(f"{self.name}:{header.line_of(0)}: the header names {twice[0]!r} twice")
+            raise FileError(f"{where}: the header cannot be read: {error}") from None
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise FileError(f"{where}: the header has the column {repeated[0]!r} more than once")
         return names
 
-    def pieces(self) -> Iterator["DelimitedPiece"]:
-        """The rows, piece by piece."""
+    def chunks(self) -> Iterator["DelimitedChunk"]:
         if self.names:
-            for records in self.cutter.pieces(self.most):
-                yield DelimitedPiece(self.name, records, self.names, self.delimiter, self.header, self.loose)
+            for records in self.splitter.chunks(self.chunk_rows):
+                yield DelimitedChunk(self.name, records, self.names, self.delimiter, self.header, self.boolean)
 
 
 @dataclass(frozen=True)
-class DelimitedPiece:
-    """So many rows of a CSV. ``loose``: columns of numbers that are true and false here, which all pieces share."""
+class DelimitedChunk:
+    """Consecutive rows of a CSV. ``boolean``: columns of numbers with true and false, shared by all chunks."""
 
     name: str
     records: Records
     names: list[str]
     delimiter: str
     header: bytes
-    loose: set[str]
+    boolean: set[str]
 
     def __len__(self) -> int:
         return len(self.records)
 
     @property
     def columns(self) -> bytes:
-        """What names the columns."""
         return self.header
 
     def infer(self, names: list[str]) -> Kinds:
-        """The kinds of columns by all rows of this piece; those with too many or too few values are left out."""
-        # What is no text is told when its row is learned; here it must not be in the way of the others.
+        """Infer the kinds of columns from all rows with the right number of values."""
+        # Rows that are not UTF-8 are reported when they are parsed; here they must not prevent inference.
         span = str(self.records.span(0, len(self)), "utf-8", "replace").encode()
-        found = self._read(span, dict.fromkeys(names), lambda row: "skip")
-        kinds = {name: self._kind(found.column(name)) for name in names}
+        table = self._read(span, dict.fromkeys(names), lambda row: "skip")
+        kinds = {name: _kind(table.column(name)) for name in names}
         numbers = [name for name, kind in kinds.items() if kind == "number"]
         if numbers:
             texts = self._read(span, dict.fromkeys(numbers, "string"), lambda row: "skip")
-            kinds |= {name: "category" for name in numbers if has_codes(texts.column(name))}
+            kinds |= {name: "category" for name in numbers if has_zero_padded(texts.column(name))}
         return kinds
 
-    @staticmethod
-    def _kind(column: Any) -> str | None:
-        return kind_of_text(column) if str(column.type) == "string" else kind_of_type(column.type)
-
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
-        """Rows from ``low`` to before ``high`` as a table of these columns; ValueError if one cannot be read."""
-        if self.records.open_end and high == len(self):
-            raise ValueError(OPEN_END)
+        if self.records.open_quote and high == len(self):
+            raise ValueError(OPEN_QUOTE)
         span = self.records.span(low, high)
         try:
             str(span, "utf-8")
@@ -97,98 +93,102 @@ class DelimitedPiece:
             raise ValueError(NOT_UTF8) from None
         return self._table(span, high - low, kinds)
 
-    def sift(self, low: int, high: int, kinds: Kinds) -> Sifted:
-        """A table of the rows that can be read, and what is wrong with the others."""
+    def valid_table(self, low: int, high: int, kinds: Kinds) -> ValidRows:
         try:
-            faults = self._faults(low, high)
-            rows = others(low, high, faults)
-            table = self._table(self._joined(rows), len(rows), kinds) if len(rows) else None
-        except ValueError:  # rows that only show alone what they are
-            faults = faults_by_halves(low, high, lambda a, b: self.table(a, b, kinds))
-            rows = others(low, high, faults)
-            table = self._table(self._joined(rows), len(rows), kinds) if len(rows) else None
-        return Sifted(table, rows, faults)
+            return self._valid(low, high, kinds, self._structural_errors(low, high))
+        except ValueError:  # some rows are malformed only when parsed alone
+            return self._valid(low, high, kinds, errors_by_bisection(low, high, lambda a, b: self.table(a, b, kinds)))
 
-    def _faults(self, low: int, high: int) -> Faults:
-        """What is wrong with rows whatever their columns are; ValueError if that cannot be said of all at once."""
-        faults: Faults = {len(self) - 1: OPEN_END} if self.records.open_end and high == len(self) else {}
+    def _valid(self, low: int, high: int, kinds: Kinds, errors: RowErrors) -> ValidRows:
+        rows = rows_without(errors, low, high)
+        table = self._table(self._joined(rows), len(rows), kinds) if len(rows) else None
+        return ValidRows(table, rows, errors)
+
+    def _structural_errors(self, low: int, high: int) -> RowErrors:
+        """Return errors that do not depend on kinds; raise ValueError if they cannot be found all at once."""
+        errors: RowErrors = {len(self) - 1: OPEN_QUOTE} if self.records.open_quote and high == len(self) else {}
         for row in range(low, high):
             try:
                 str(self.records.record(row), "utf-8")
             except UnicodeDecodeError:
-                faults.setdefault(row, NOT_UTF8)
-        rows, odd = others(low, high, faults), []
+                errors.setdefault(row, NOT_UTF8)
+        rows, wrong_length = rows_without(errors, low, high), []
 
         def skip(row: Any) -> str:
-            odd.append((row.number, row.actual_columns))
+            wrong_length.append((row.number, row.actual_columns))
             return "skip"
 
         if len(rows):
-            read = self._read(self._joined(rows), {self.names[0]: "string"}, skip, threads=False)
-            if read.num_rows + len(odd) != len(rows):
-                raise ValueError(NOT_APART)
-        return faults | {int(rows[number - 1]): self._expected(found) for number, found in odd}
+            table = self._read(self._joined(rows), {self.names[0]: "string"}, skip, threads=False)
+            if table.num_rows + len(wrong_length) != len(rows):
+                raise ValueError(NOT_SEPARABLE)
+        return errors | {int(rows[number - 1]): self._expected(found) for number, found in wrong_length}
 
     def _joined(self, rows: Any) -> bytes:
-        """Rows without what lies between them."""
         return b"".join(map(self.records.record, rows.tolist()))
 
     def _expected(self, found: int) -> str:
-        return f"expected {len(self.names)} values, as the header has, got {found}"
+        return f"expected {len(self.names)} values, as in the header, got {found}"
 
     def _table(self, span: bytes, n: int, kinds: Kinds) -> Any:
-        """The table of n rows."""
-        made = self._numbers(span, kinds) or self._anything(span, kinds)
-        if made.num_rows != n:
-            raise ValueError(NOT_APART)
+        """Parse n rows."""
+        table = self._parse_numbers(span, kinds) or self._parse_mixed(span, kinds)
+        if table.num_rows != n:
+            raise ValueError(NOT_SEPARABLE)
         for j, (name, kind) in enumerate(kinds.items()):
             if kind == "date":
-                made = made.set_column(j, name, as_dates(made.column(j)))
-        return made
+                table = table.set_column(j, name, as_dates(table.column(j)))
+        return table
 
-    def _numbers(self, span: bytes, kinds: Kinds) -> Any | None:
-        """The table, if its numbers are plain ones, which is fastest; None if not."""
-        pyarrow = needed("pyarrow", "io", "Reading CSV")
-        types = {name: TYPES.get(kind or "") for name, kind in kinds.items()} | dict.fromkeys(self.loose & kinds.keys())
+    def _parse_numbers(self, span: bytes, kinds: Kinds) -> Any | None:
+        """Parse columns of numbers as doubles, which is fastest; return None if some values are not."""
+        pyarrow = import_extra("pyarrow", "io", "Reading CSV")
+        boolean = self.boolean & kinds.keys()
+        types = {name: TYPES.get(kind or "") for name, kind in kinds.items()} | dict.fromkeys(boolean)
         try:
-            made = self._read(span, types, lambda row: "error")
+            table = self._read(span, types, lambda row: "error")
         except pyarrow.ArrowInvalid:
             return None
-        loose = (made.schema.field(name).type for name in self.loose & kinds.keys() if kinds[name] == "number")
-        return None if any(kind_of_type(own) == "date" for own in loose) else made
+        inferred = (table.schema.field(name).type for name in boolean if kinds[name] == "number")
+        return None if any(kind_of_arrow_type(type_) == "date" for type_ in inferred) else table
 
-    def _anything(self, span: bytes, kinds: Kinds) -> Any:
-        """The table with true and false, or text, in columns of numbers where there is such; or an error in words."""
+    def _parse_mixed(self, span: bytes, kinds: Kinds) -> Any:
+        """Parse columns of numbers that hold booleans or text; raise ValueError for rows of the wrong length."""
         types = {name: None if kind == "number" else TYPES.get(kind or "") for name, kind in kinds.items()}
-        made = self._checked(span, types)
-        found = {name: made.schema.field(name).type for name, kind in kinds.items() if kind == "number"}
-        self.loose.update(name for name, own in found.items() if str(own) == "bool")
-        # A date among numbers is not a number of days: as text it will be reported. Hexadecimal digits are whole
-        # numbers for pyarrow, but not doubles.
-        strange: Types = {name: "string" for name, own in found.items() if kind_of_type(own) == "date"}
-        strange |= {name: "double" for name, own in found.items() if str(own) == "int64"}
-        return self._checked(span, types | strange) if strange else made
+        table = self._read_checked(span, types)
+        inferred = {name: table.schema.field(name).type for name, kind in kinds.items() if kind == "number"}
+        self.boolean.update(name for name, type_ in inferred.items() if str(type_) == "bool")
+        # A date is not a number of days: as text it will be reported. pyarrow reads hexadecimal digits as integers,
+        # but not as doubles.
+        changed: Types = {name: "string" for name, type_ in inferred.items() if kind_of_arrow_type(type_) == "date"}
+        changed |= {name: "double" for name, type_ in inferred.items() if str(type_) == "int64"}
+        return self._read_checked(span, types | changed) if changed else table
 
-    def _checked(self, span: bytes, types: Types) -> Any:
-        pyarrow = needed("pyarrow", "io", "Reading CSV")
-        odd: list[Any] = []
+    def _read_checked(self, span: bytes, types: Types) -> Any:
+        pyarrow = import_extra("pyarrow", "io", "Reading CSV")
+        wrong_length: list[Any] = []
 
         def remember(row: Any) -> str:
-            odd.append(row)
+            wrong_length.append(row)
             return "error"
 
         try:
             return self._read(span, types, remember)
         except pyarrow.ArrowInvalid as error:
-            raise ValueError(self._expected(odd[0].actual_columns) if odd else str(error)) from None
+            message = self._expected(wrong_length[0].actual_columns) if wrong_length else str(error)
+            raise ValueError(message) from None
 
-    def _read(self, span: Any, types: Types, on_odd: Any, *, threads: bool = True) -> Any:
-        """The table of the columns that ``types`` names, from text in UTF-8; without threads, odd rows have numbers."""
-        pyarrow, csv_ = needed("pyarrow", "io", "Reading CSV"), needed("pyarrow.csv", "io", "Reading CSV")
-        known = {name: pyarrow.type_for_alias(own) for name, own in types.items() if own is not None}
+    def _read(self, span: Any, types: Types, on_wrong_length: Any, *, threads: bool = True) -> Any:
+        """Parse the columns in ``types``; row numbers are passed to ``on_wrong_length`` only without threads."""
+        pyarrow, csv_ = import_extra("pyarrow", "io", "Reading CSV"), import_extra("pyarrow.csv", "io", "Reading CSV")
+        known = {name: pyarrow.type_for_alias(type_) for name, type_ in types.items() if type_ is not None}
         return csv_.read_csv(
             pyarrow.BufferReader(span),
             csv_.ReadOptions(column_names=self.names, block_size=len(span) + 1, use_threads=threads),
-            csv_.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=on_odd),
+            csv_.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=on_wrong_length),
             csv_.ConvertOptions(include_columns=list(types), column_types=known),
         )
+
+
+def _kind(column: Any) -> str | None:
+    return kind_of_text(column) if str(column.type) == "string" else kind_of_arrow_type(column.type)

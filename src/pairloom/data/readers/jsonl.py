@@ -1,87 +1,87 @@
-"""JSON lines: an object on each line. Parsed by Python's own parser, whose errors say where they are."""
+"""JSON lines: one object per line, parsed by Python's json."""
 
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from math import inf, isfinite
 from typing import Any, ClassVar
 
-from pairloom.base.exact import text_of
-from pairloom.base.extras import needed
-from pairloom.base.refusal import shown
-from pairloom.data.readers.kinds import Kinds, as_dates, kind_of_text
+from pairloom.base.errors import short_repr
+from pairloom.base.extras import import_extra
+from pairloom.columns.kinds import Kinds, kind_of_text
+from pairloom.columns.values import text_of
+from pairloom.data.readers.base import RowErrors, ValidRows, rows_without
+from pairloom.data.readers.kinds import as_dates
 from pairloom.data.readers.opening import Gate
-from pairloom.data.readers.records import Cutter, Records, line_ends
-from pairloom.data.readers.sifting import Faults, Sifted, others
+from pairloom.data.readers.records import Records, RecordSplitter, line_ends
 
 
 class JsonReader:
-    """A file of JSON lines. The columns are the keys of its first piece; a key that a line leaves out is missing."""
+    """A file of JSON lines. Its columns are the keys of the first chunk; a key that a line omits is missing."""
 
-    def __init__(self, name: str, stream: Any, gate: Gate, most: int) -> None:
-        needed("pyarrow", "io", "Reading JSON lines")
-        self.name, self.most = name, most
-        self.cutter = Cutter(name, stream, line_ends, gate)
-        self.first = self.cutter.piece(most)
-        self.names = [] if self.first is None else list(dict.fromkeys(k for row in readable(self.first) for k in row))
+    def __init__(self, name: str, stream: Any, gate: Gate, chunk_rows: int) -> None:
+        import_extra("pyarrow", "io", "Reading JSON lines")
+        self.name, self.chunk_rows = name, chunk_rows
+        self.splitter = RecordSplitter(name, stream, line_ends, gate)
+        self.first = self.splitter.next_chunk(chunk_rows)
+        rows = () if self.first is None else _valid_objects(self.first)
+        self.names = list(dict.fromkeys(key for row in rows for key in row))
 
-    def pieces(self) -> Iterator["JsonPiece"]:
-        """The rows, piece by piece."""
-        records = self.first
-        while records is not None:
-            yield JsonPiece(self.name, records, self.names)
-            records = self.cutter.piece(self.most)
-
-
-def readable(records: Records) -> Iterator[dict[str, Any]]:
-    """The lines that are objects."""
-    for i in range(len(records)):
-        try:
-            yield parsed(records.record(i))
-        except ValueError:
-            continue
+    def chunks(self) -> Iterator["JsonChunk"]:
+        if self.first is not None:
+            for records in chain([self.first], self.splitter.chunks(self.chunk_rows)):
+                yield JsonChunk(self.name, records, self.names)
 
 
-def parsed(line: bytes) -> dict[str, Any]:
-    """The object on a line; ValueError if there is none."""
+def parse_object(line: bytes) -> dict[str, Any]:
+    """Return the JSON object on a line; raise ValueError if there is none."""
     try:
-        made = json.loads(line, object_pairs_hook=_once)
+        parsed = json.loads(line, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
-        raise ValueError(f"no JSON: {error.msg}, at letter {error.pos + 1}") from None
+        raise ValueError(f"invalid JSON at character {error.pos + 1}: {error.msg}") from None
     except UnicodeDecodeError:
         raise ValueError("the text is not UTF-8") from None
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
-    except _Twice as error:
-        raise ValueError(f"the key {error.args[0]!r:.60} is there twice") from None
+    except _DuplicateKey as error:
+        raise ValueError(f"duplicate key {error.args[0]!r:.60}") from None
     except ValueError:
-        raise ValueError("a number has more digits than can be read") from None
-    if not isinstance(made, dict):
-        raise ValueError(f"expected an object, {{...}}, got {shown(made)}")
+        raise ValueError("a number has too many digits") from None
+    if not isinstance(parsed, dict):
+        raise ValueError(f"expected an object, {{...}}, got {short_repr(parsed)}")
     if b"\\u" in line:
         try:
-            json.dumps(made, ensure_ascii=False).encode()
+            json.dumps(parsed, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            half = f"\\u{ord(error.object[error.start]):04x}"
-            raise ValueError(f"the text holds {half}, one half of a character without the other") from None
-    return made
+            surrogate = f"\\u{ord(error.object[error.start]):04x}"
+            raise ValueError(f"the text has an unpaired surrogate {surrogate}") from None
+    return parsed
 
 
-class _Twice(ValueError):
-    """A key that an object has twice: nobody knows which one is meant."""
+class _DuplicateKey(ValueError):
+    """An object has a key twice."""
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise _Twice(Counter(key for key, _ in pairs).most_common(1)[0][0])
-    return made
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    parsed = dict(pairs)
+    if len(parsed) < len(pairs):
+        raise _DuplicateKey(Counter(key for key, _ in pairs).most_common(1)[0][0])
+    return parsed
+
+
+def _valid_objects(records: Records) -> Iterator[dict[str, Any]]:
+    for i in range(len(records)):
+        try:
+            yield parse_object(records.record(i))
+        except ValueError:
+            continue
 
 
 @dataclass(frozen=True)
-class JsonPiece:
-    """So many lines."""
+class JsonChunk:
+    """Consecutive lines."""
 
     name: str
     records: Records
@@ -93,59 +93,57 @@ class JsonPiece:
         return len(self.records)
 
     def infer(self, names: list[str]) -> Kinds:
-        """The kinds of columns by all lines of this piece that can be read: what most values are."""
-        rows = list(readable(self.records))
+        """Infer the kinds of columns from most values of the valid lines."""
+        rows = list(_valid_objects(self.records))
         return {name: _kind([row.get(name) for row in rows]) for name in names}
 
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
-        """Lines from ``low`` to before ``high`` as a table of these columns; ValueError if one cannot be read."""
-        found = self.sift(low, high, kinds)
-        for fault in found.faults.values():
-            raise ValueError(fault)
+        found = self.valid_table(low, high, kinds)
+        for error in found.errors.values():
+            raise ValueError(error)
         return found.table
 
-    def sift(self, low: int, high: int, kinds: Kinds) -> Sifted:
-        """A table of the lines that can be read, and what is wrong with the others."""
-        pyarrow = needed("pyarrow", "io", "Reading JSON lines")
-        known, faults, rows = set(self.names) | kinds.keys(), Faults(), []
+    def valid_table(self, low: int, high: int, kinds: Kinds) -> ValidRows:
+        pyarrow = import_extra("pyarrow", "io", "Reading JSON lines")
+        known, errors, rows = set(self.names) | kinds.keys(), RowErrors(), []
         for i in range(low, high):
             try:
-                row = parsed(self.records.record(i))
-                _check(row, known, kinds)
+                row = parse_object(self.records.record(i))
+                _check_values(row, known, kinds)
                 rows.append(row)
             except ValueError as error:
-                faults[i] = str(error)
-        made = {name: _column(pyarrow, [row.get(name) for row in rows], kind) for name, kind in kinds.items()}
-        return Sifted(pyarrow.table(made) if rows else None, others(low, high, faults), faults)
+                errors[i] = str(error)
+        columns = {name: _column(pyarrow, [row.get(name) for row in rows], kind) for name, kind in kinds.items()}
+        return ValidRows(pyarrow.table(columns) if rows else None, rows_without(errors, low, high), errors)
 
 
-def _check(row: dict[str, Any], known: Collection[str], kinds: Kinds) -> None:
-    """ValueError for keys that are new and values that no column takes."""
+def _check_values(row: dict[str, Any], known: Collection[str], kinds: Kinds) -> None:
+    """Raise ValueError for unknown keys and values that no column can hold."""
     for name, value in row.items():
         if name not in known:
-            raise ValueError(f"the key {name!r} is new: it was on none of the first lines")
-        if name in kinds and isinstance(value, (dict, list)):
-            raise ValueError(
-                f"{name!r} holds {json.dumps(value)[:40]}, which is neither a number nor text: --drop {name}"
-            )
-        if type(value) is float and name in kinds and kinds[name] != "number" and value in (inf, -inf):
-            raise ValueError(f"{name!r} holds infinity, which is not a category")
-        if type(value) is int and name in kinds and kinds[name] in ("number", None):
+            raise ValueError(f"unknown key {name!r}: it is not in the first chunk")
+        if name not in kinds:
+            continue
+        if isinstance(value, (dict, list)):
+            raise ValueError(f"{name!r} is {json.dumps(value)[:40]}, neither a number nor text: use --drop {name}")
+        if type(value) is float and kinds[name] != "number" and value in (inf, -inf):
+            raise ValueError(f"{name!r} is infinite, which is not a category")
+        if type(value) is int and kinds[name] in ("number", None):
             try:
                 float(value)
             except OverflowError:
-                raise ValueError(f"{name!r} holds a number beyond all doubles") from None
+                raise ValueError(f"{name!r} is too large for a 64-bit float") from None
 
 
 def _kind(values: list[Any]) -> str | None:
-    there = [value for value in values if value not in (None, "") and not isinstance(value, (dict, list))]
-    there = [value for value in there if not isinstance(value, float) or isfinite(value)]
-    if not there:
+    present = [value for value in values if value not in (None, "") and not isinstance(value, (dict, list))]
+    present = [value for value in present if not isinstance(value, float) or isfinite(value)]
+    if not present:
         return None
-    if not any(isinstance(value, str) for value in there):
+    if not any(isinstance(value, str) for value in present):
         return "number"
-    pyarrow = needed("pyarrow", "io", "Reading JSON lines")
-    return kind_of_text(pyarrow.array(map(text_of, there), pyarrow.string()))
+    pyarrow = import_extra("pyarrow", "io", "Reading JSON lines")
+    return kind_of_text(pyarrow.array(map(text_of, present), pyarrow.string()))
 
 
 def _column(pyarrow: Any, values: list[Any], kind: str | None) -> Any:
@@ -153,11 +151,11 @@ def _column(pyarrow: Any, values: list[Any], kind: str | None) -> Any:
     if kind is None and all(value is None for value in values):
         return pyarrow.nulls(len(values))
     if kind in ("number", None):
-        made = [value if value is None or isinstance(value, str) else float(value) for value in values]
-        if not any(isinstance(value, str) for value in made):
-            return pyarrow.array(made, pyarrow.float64())
-        # Text among numbers: whoever takes it reports which is not one. A number stays what it would be without text.
-        values = [repr(value) if kind and isinstance(value, float) else given
-                  for value, given in zip(made, values, strict=True)]  # fmt: skip
+        numbers = [value if value is None or isinstance(value, str) else float(value) for value in values]
+        if not any(isinstance(value, str) for value in numbers):
+            return pyarrow.array(numbers, pyarrow.float64())
+        # The model reports text among numbers. Numbers are written as they would be without it.
+        values = [repr(number) if kind and isinstance(number, float) else value
+                  for number, value in zip(numbers, values, strict=True)]  # fmt: skip
     text = pyarrow.array([None if value is None else text_of(value) for value in values], pyarrow.string())
     return as_dates(text) if kind == "date" else text

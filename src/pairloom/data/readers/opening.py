@@ -1,4 +1,4 @@
-"""Files, folders and pipes as streams of bytes: what is compressed is opened by its first bytes, not by its name."""
+"""Open files, folders and pipes as streams of bytes; compression is detected by the first bytes, not by the name."""
 
 import bz2
 import gzip
@@ -13,96 +13,93 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pairloom.base.extras import needed
+from pairloom.base.extras import import_extra
 
 PIPE = "-"
-BLOCK = 1 << 20
-"""Bytes read at a time, at most."""
+BLOCK_BYTES = 1 << 20
+"""Maximum number of bytes read at a time."""
 
-STEP = 1 << 16
-"""The same of zst."""
+ZST_BLOCK_BYTES = 1 << 16
 
-FORMATS = ("csv", "tsv", "jsonl", "parquet", "libsvm")
 SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".parquet": "parquet", ".pq": "parquet", ".libsvm": "libsvm", ".svm": "libsvm", ".svmlight": "libsvm",
 }  # fmt: skip
 COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 LIBSVM_LINE = re.compile(rb"\s*[-+]?[\d.][^\s:,]*(\s+(qid|\d+):[^\s:,]+)+\s*(#.*)?")
-MAGIC = 6
-"""Bytes that tell how a file is compressed."""
+MAGIC_BYTES = 6
+"""Number of first bytes that identify the compression."""
 
-BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
-"""What decompression raises where the bytes are damaged or end too early."""
+DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)
+"""Exceptions of decompression when a file is damaged or truncated."""
 
 
-class InputError(ValueError):
+class FileError(ValueError):
     """Input that cannot be read; the message begins with FILE or FILE:LINE."""
 
 
 class Gate:
-    """What all bytes pass: closed, a stream ends here, and a record that is not whole is left out."""
+    """Gate for the bytes of an input. Once it is closed, the input ends, and an incomplete last record is discarded."""
 
     closed = False
 
     def read(self, stream: Any) -> bytes:
-        """The next bytes, as soon as there are some; none at the end."""
-        return b"" if self.closed else bytes(getattr(stream, "read1", stream.read)(BLOCK))
+        """Return the next bytes as soon as some are available; none at the end."""
+        return b"" if self.closed else bytes(getattr(stream, "read1", stream.read)(BLOCK_BYTES))
 
 
-def files_in(given: Iterable[str]) -> list[str]:
-    """Files, and what is in folders, by name; not what is hidden, nor marks such as _SUCCESS. "-" is the pipe."""
+def list_files(given: Iterable[str]) -> list[str]:
+    """Return files, and those in folders sorted by name, without hidden ones and markers such as _SUCCESS."""
     found: list[str] = []
     for name in given:
         if name != PIPE and not os.path.exists(name):
-            raise InputError(f"{name}: No such file or directory")
+            raise FileError(f"{name}: No such file or directory")
         if name == PIPE or not Path(name).is_dir():
             found.append(name)
             continue
         inside = [path for path in sorted(Path(name).rglob("*")) if path.is_file()]
-        own = [path for path in inside if not any(p[0] in "._" for p in path.relative_to(name).parts)]
-        if not own:
-            raise InputError(f"{name}: there are no files in this folder")
-        found += map(str, own)
+        visible = [path for path in inside if not any(p[0] in "._" for p in path.relative_to(name).parts)]
+        if not visible:
+            raise FileError(f"{name}: no files in this folder")
+        found += map(str, visible)
     if found.count(PIPE) > 1:
-        raise InputError(f"{PIPE}: there is one pipe only, and it is named twice")
+        raise FileError(f"{PIPE}: stdin can be given only once")
     return found
 
 
-def shown(name: str) -> str:
-    """The name of a source in messages.
+def display_name(name: str) -> str:
+    """Return the name of a source in messages.
 
-    >>> shown("-"), shown("a.csv")
+    >>> display_name("-"), display_name("a.csv")
     ('stdin', 'a.csv')
     """
     return "stdin" if name == PIPE else name
 
 
 @contextmanager
-def opened(name: str, gate: Gate) -> Iterator[io.BufferedReader]:
-    """A file or the pipe as plain bytes, decompressed if it is gz, xz, bz2 or zst."""
+def open_input(name: str, gate: Gate) -> Iterator[io.BufferedReader]:
+    """Open a file or the pipe as plain bytes, decompressing gz, xz, bz2 and zst."""
     try:
         raw = io.FileIO(sys.stdin.fileno(), closefd=False) if name == PIPE else io.FileIO(name)
     except OSError as error:
-        raise InputError(f"{shown(name)}: {error.strerror}") from error
+        raise FileError(f"{display_name(name)}: {error.strerror}") from error
     with raw:
         try:
-            head = _head(raw, gate, lambda head: len(head) >= MAGIC)
-            whole = _rejoined(head, io.BufferedReader(raw, BLOCK))
-            plain = _decompressed(whole)
-            head = _head(plain, gate, lambda head: b"\n" in head or len(head) >= BLOCK)
-        except BROKEN as error:
-            raise InputError(f"{shown(name)}: the file is damaged or cut off: {error}") from error
+            head = _head(raw, gate, lambda head: len(head) >= MAGIC_BYTES)
+            plain = _decompressed(_rejoined(head, io.BufferedReader(raw, BLOCK_BYTES)))
+            head = _head(plain, gate, lambda head: b"\n" in head or len(head) >= BLOCK_BYTES)
+        except DAMAGED as error:
+            raise FileError(f"{display_name(name)}: the file is damaged or truncated: {error}") from error
         yield _rejoined(head, plain)
 
 
-def format_of(name: str, stream: io.BufferedReader) -> str:
-    """The format that the name of a file says, or else its first line; reads nothing away."""
+def detect_format(name: str, stream: io.BufferedReader) -> str:
+    """Return the format by the suffix of a name, or else by the first line, without consuming it."""
     suffixes = [suffix for suffix in Path(name).suffixes if suffix.lower() not in COMPRESSED]
     known = SUFFIXES.get(suffixes[-1].lower()) if suffixes else None
     if known:
         return known
-    head = stream.peek(BLOCK).lstrip(b"\xef\xbb\xbf\r\n \t")
+    head = stream.peek(BLOCK_BYTES).lstrip(b"\xef\xbb\xbf\r\n \t")
     line = head.splitlines()[0] if head else b""
     if head.startswith(b"PAR1"):
         return "parquet"
@@ -113,8 +110,13 @@ def format_of(name: str, stream: io.BufferedReader) -> str:
     return "tsv" if b"\t" in line else "csv"
 
 
+def is_regular(name: str) -> bool:
+    """Return whether a source is a file, which can be read twice."""
+    return name != PIPE and os.path.isfile(name)
+
+
 def _head(stream: Any, gate: Gate, enough: Callable[[bytes], bool]) -> bytes:
-    """The first bytes of a stream."""
+    """Read the first bytes of a stream."""
     head = b""
     while not enough(head) and (more := gate.read(stream)):
         head += more
@@ -122,7 +124,7 @@ def _head(stream: Any, gate: Gate, enough: Callable[[bytes], bool]) -> bytes:
 
 
 def _decompressed(whole: io.BufferedReader) -> Any:
-    head = whole.peek(MAGIC)
+    head = whole.peek(MAGIC_BYTES)
     if head.startswith(b"\x1f\x8b"):
         return gzip.GzipFile(fileobj=whole)
     if head.startswith(b"\xfd7zXZ\x00"):
@@ -130,35 +132,31 @@ def _decompressed(whole: io.BufferedReader) -> Any:
     if head.startswith(b"BZh"):
         return bz2.BZ2File(whole)
     if head.startswith(b"\x28\xb5\x2f\xfd"):
-        pyarrow = needed("pyarrow", "io", "Reading zst")
-        # A read waits until all is there that it asks for, and loses what it has if it fails: so it asks for little.
-        return _rejoined(b"", pyarrow.CompressedInputStream(pyarrow.PythonFile(whole, mode="r"), "zstd"), STEP)
+        pyarrow = import_extra("pyarrow", "io", "Reading zst")
+        # A read blocks until all requested bytes are available, and loses them if it fails: request few.
+        decompressor = pyarrow.CompressedInputStream(pyarrow.PythonFile(whole, mode="r"), "zstd")
+        return _rejoined(b"", decompressor, ZST_BLOCK_BYTES)
     return whole
 
 
 class _Rejoined(io.RawIOBase):
-    """Bytes that were looked at, and the stream that they came from."""
+    """The first bytes of a stream, which were read already, followed by the rest."""
 
-    def __init__(self, head: bytes, rest: Any, most: int) -> None:
+    def __init__(self, head: bytes, rest: Any, block_bytes: int) -> None:
         super().__init__()
         self.head = head
-        self.take = getattr(rest, "read1", rest.read)
-        self.most = most
+        self.read_rest = getattr(rest, "read1", rest.read)
+        self.block_bytes = block_bytes
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        made = self.head[: len(buffer)] or self.take(min(len(buffer), self.most)) or b""
+        block = self.head[: len(buffer)] or self.read_rest(min(len(buffer), self.block_bytes)) or b""
         self.head = self.head[len(buffer) :]
-        buffer[: len(made)] = made
-        return len(made)
+        buffer[: len(block)] = block
+        return len(block)
 
 
-def _rejoined(head: bytes, rest: Any, most: int = BLOCK) -> io.BufferedReader:
-    return io.BufferedReader(_Rejoined(head, rest, most), 2 * BLOCK)
-
-
-def is_regular(name: str) -> bool:
-    """Whether a source can be read twice."""
-    return name != PIPE and os.path.isfile(name)
+def _rejoined(head: bytes, rest: Any, block_bytes: int = BLOCK_BYTES) -> io.BufferedReader:
+    return io.BufferedReader(_Rejoined(head, rest, block_bytes), 2 * BLOCK_BYTES)

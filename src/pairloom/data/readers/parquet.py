@@ -7,60 +7,55 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairloom.base.extras import needed
-from pairloom.data.readers.kinds import Kinds, kind_of_type
-from pairloom.data.readers.opening import InputError, is_regular
-from pairloom.data.readers.sifting import Sifted
+from pairloom.base.extras import import_extra
+from pairloom.columns.kinds import Kinds, kind_of_arrow_type
+from pairloom.data.readers.base import ValidRows
+from pairloom.data.readers.opening import FileError, is_regular
 
-MOST_CELLS = 1 << 21
-"""Values of a piece: fewer rows are read at a time where there are many columns."""
+MAX_CHUNK_VALUES = 1 << 21
+"""Maximum number of values per chunk: with many columns, chunks have fewer rows."""
 
-FOOTER = 1 << 16
+FOOTER_BYTES = 1 << 16
 
 
 class ParquetReader:
-    """A Parquet file. It is read from its end: a pipe will not do."""
+    """A Parquet file. It is read from its end, so it cannot be a pipe."""
 
-    def __init__(self, name: str, path: str, most: int) -> None:
-        pyarrow, parquet = (
-            needed("pyarrow", "io", "Reading Parquet"),
-            needed("pyarrow.parquet", "io", "Reading Parquet"),
-        )
+    def __init__(self, name: str, path: str, chunk_rows: int) -> None:
+        pyarrow, parquet = (import_extra(module, "io", "Reading Parquet") for module in ("pyarrow", "pyarrow.parquet"))
         if not is_regular(path):
-            raise InputError(f"{name}: Parquet is read from its end, so it must be a file, not a pipe")
+            raise FileError(f"{name}: Parquet must be a file, not a pipe: it is read from its end")
         try:
             self.file = parquet.ParquetFile(path)
         except (pyarrow.ArrowInvalid, OSError) as error:
-            raise InputError(f"{name}: no Parquet file: {str(error).splitlines()[0]}") from None
+            raise FileError(f"{name}: not a Parquet file: {str(error).splitlines()[0]}") from None
         self.name = name
         self.names: list[str] = list(self.file.schema_arrow.names)
-        self.most = max(1, min(most, MOST_CELLS // max(1, len(self.names))))
+        self.chunk_rows = max(1, min(chunk_rows, MAX_CHUNK_VALUES // max(1, len(self.names))))
         with open(path, "rb") as raw:
-            raw.seek(max(0, raw.seek(0, 2) - FOOTER))
-            # The end of a file tells it from others: it has the places and the statistics of all columns.
-            self.mark = raw.read()
+            raw.seek(max(0, raw.seek(0, 2) - FOOTER_BYTES))
+            self.footer = raw.read()  # offsets and statistics of all columns: identifies the file
 
-    def pieces(self) -> Iterator["ParquetPiece"]:
-        """The rows, piece by piece."""
-        pyarrow = needed("pyarrow", "io", "Reading Parquet")
+    def chunks(self) -> Iterator["ParquetChunk"]:
+        pyarrow = import_extra("pyarrow", "io", "Reading Parquet")
         first = 0
         try:
-            for batch in self.file.iter_batches(self.most, use_threads=False):
-                yield ParquetPiece(self.name, pyarrow.Table.from_batches([batch]), first, self.names, self.mark)
+            for batch in self.file.iter_batches(self.chunk_rows, use_threads=False):
+                yield ParquetChunk(self.name, pyarrow.Table.from_batches([batch]), first, self.names, self.footer)
                 first += batch.num_rows
         except (pyarrow.ArrowInvalid, OSError) as error:
-            raise InputError(f"{self.name}: the file is damaged after row {first:,}: {error}") from None
+            raise FileError(f"{self.name}: the file is damaged after row {first:,}: {error}") from None
 
 
 @dataclass(frozen=True)
-class ParquetPiece:
-    """So many rows of a Parquet file, the first of them number ``first``."""
+class ParquetChunk:
+    """Consecutive rows of a Parquet file. ``first``: the number of rows before them."""
 
     name: str
     rows: Any
     first: int
     names: list[str]
-    mark: bytes
+    footer: bytes
     header: ClassVar[bytes] = b""
 
     def __len__(self) -> int:
@@ -68,50 +63,47 @@ class ParquetPiece:
 
     @property
     def columns(self) -> bytes:
-        """What names the columns: the end of a file may not have all of it."""
+        """Bytes that identify the column names and their order, which may not be in the last bytes of the file."""
         return json.dumps(self.names).encode()
 
     @property
-    def records(self) -> "ParquetPiece":
-        """Where rows are, and what they were."""
+    def records(self) -> "ParquetChunk":
         return self
 
     def line_of(self, i: int) -> int:
-        """The number of a row in the file, from 1 on."""
         return self.first + i + 1
 
     def record(self, i: int) -> bytes:
-        """A row as text."""
-        return f"{ {name: _plain(self.rows.column(name)[i]) for name in self.names} }\n".encode()
+        return f"{ {name: _as_python(self.rows.column(name)[i]) for name in self.names} }\n".encode()
 
     def feed(self, digest: Any, low: int, high: int) -> None:
-        """Update a digest: with the end of the file, once; the number of rows is the position's."""
+        """Update a digest with the end of the file, once."""
         if self.first + low == 0 and high > 0:
-            digest.update(self.mark)
+            digest.update(self.footer)
 
     def infer(self, names: list[str]) -> Kinds:
-        """The kinds that the types of columns say."""
-        return {name: kind_of_type(self.rows.schema.field(name).type) for name in names}
+        """Return the kinds of columns by their types."""
+        return {name: kind_of_arrow_type(self.rows.schema.field(name).type) for name in names}
 
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
-        """Rows from ``low`` to before ``high`` as a table of these columns; ValueError for dates among numbers."""
-        made = self.rows.select(list(kinds)).slice(low, high - low)
+        """Return rows ``low`` to ``high`` (exclusive) as a table; raise ValueError for dates in place of numbers."""
+        table = self.rows.select(list(kinds)).slice(low, high - low)
         for name, kind in kinds.items():
-            own = made.schema.field(name).type
-            if kind == "number" and kind_of_type(own) == "date":
-                raise ValueError(f"column {name!r} is one of numbers, but the file has dates in it ({own})")
-        return made
+            type_ = table.schema.field(name).type
+            if kind == "number" and kind_of_arrow_type(type_) == "date":
+                raise ValueError(f"column {name!r} must contain numbers; this file has dates ({type_})")
+        return table
 
-    def sift(self, low: int, high: int, kinds: Kinds) -> Sifted:
-        """All rows: what is wrong with the type of a column is wrong with every row."""
+    def valid_table(self, low: int, high: int, kinds: Kinds) -> ValidRows:
+        """Return all rows, or no rows if a column has the wrong type."""
         try:
-            return Sifted(self.table(low, high, kinds), np.arange(low, high), {})
+            return ValidRows(self.table(low, high, kinds), np.arange(low, high), {})
         except ValueError as error:
-            return Sifted(None, np.arange(0), dict.fromkeys(range(low, high), str(error)))
+            return ValidRows(None, np.arange(0), dict.fromkeys(range(low, high), str(error)))
 
 
-def _plain(value: Any) -> Any:
-    """A value as Python has it; as text, if it has none, such as a date in the year 300,000."""
+def _as_python(value: Any) -> Any:
+    """Return a value as a Python object, or as text if there is none, such as for the year 300,000."""
     try:
         return value.as_py()
     except (ValueError, OverflowError):

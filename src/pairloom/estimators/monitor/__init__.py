@@ -1,1 +1,1 @@
-"""A running model to look at: its stream so far as a figure, and as a page that follows it."""
+"""Monitor a running model: its stream so far as a figure, and as an HTML page that updates itself."""

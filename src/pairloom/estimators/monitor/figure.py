@@ -1,10 +1,10 @@
-"""The panels as a figure."""
+"""The panels as a Matplotlib figure."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pairloom.base.extras import needed
-from pairloom.estimators.monitor.panels import DRIFT, Panel, panels_of, row_ticks
+from pairloom.base.extras import import_extra
+from pairloom.estimators.monitor.panels import DRIFT_COLOUR, Panel, panels_of, row_ticks
 from pairloom.estimators.monitor.view import View
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ INK, FAINT, GRID = "#333333", "#6b6b6b", "#ececec"
 
 
 def plot_view(view: View, axes: "Sequence[Axes] | None" = None) -> "Sequence[Axes]":
-    """Draw the panels, one below the other, over the rows of the stream."""
+    """Plot the panels, one below the other, over the rows of the stream."""
     panels = panels_of(view)
     if axes is None:
-        pyplot = needed("matplotlib.pyplot", "plot", "Drawing a stream")
+        pyplot = import_extra("matplotlib.pyplot", "plot", "Drawing a stream")
         heights = {"height_ratios": [panel.height for panel in panels]}
         axes = pyplot.subplots(
             len(panels), figsize=(9, 9), sharex=True, layout="constrained", gridspec_kw=heights
@@ -25,12 +25,14 @@ def plot_view(view: View, axes: "Sequence[Axes] | None" = None) -> "Sequence[Axe
     for panel, ax in zip(panels, axes, strict=True):
         _draw(panel, ax)
         for row in view.alarms:
-            ax.axvline(row, color=DRIFT, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
+            ax.axvline(row, color=DRIFT_COLOUR, linewidth=1.1, linestyle=(0, (4, 2)), zorder=4)
         ax.set_xticks(row_ticks(view.rows))
         ax.set_xlim(0, max(1, view.rows))
         ax.xaxis.set_major_formatter(lambda row, _: f"{row:,.0f}")
     axes[-1].set_xlabel("rows", color=INK)
-    _explain(axes[0], view)
+    if view.alarms:
+        lines: Any = import_extra("matplotlib.lines", "plot", "Drawing a stream")
+        _legend(axes[0], {"drift": lines.Line2D([], [], color=DRIFT_COLOUR, linewidth=1.1, linestyle=(0, (4, 2)))})
     return axes
 
 
@@ -48,7 +50,7 @@ def _draw(panel: Panel, ax: "Axes") -> None:
     ax.set_ylim(*panel.span)
     ax.set_yticks(list(panel.ticks), list(panel.ticks.values()))
     title = ax.set_title(panel.title, loc="left", fontsize="medium", fontweight="bold", color=INK)
-    # Its place is that of the title, which is not known before all is drawn: no layout need make room for it.
+    # Placed relative to the title, whose position is known only after drawing; the layout ignores it.
     ax.annotate(
         panel.about, (1, 0), xytext=(8, 0), xycoords=title, textcoords="offset points", fontsize="small", color=FAINT,
         verticalalignment="bottom",
@@ -59,25 +61,13 @@ def _draw(panel: Panel, ax: "Axes") -> None:
     ax.grid(color=GRID, linewidth=0.8)
     ax.set_axisbelow(True)
     if panel.key:
-        _legend(ax, panel.key)
+        patches = import_extra("matplotlib.patches", "plot", "Drawing a stream")
+        key = {name: patches.Patch(color=colour, alpha=0.75, linewidth=0) for name, colour in panel.key}
+        _legend(ax, key, handlelength=1.0, handleheight=1.0)
 
 
-def _legend(ax: "Axes", key: Sequence[tuple[str, str]]) -> None:
-    patches = needed("matplotlib.patches", "plot", "Drawing a stream")
-    handles = [patches.Patch(color=colour, alpha=0.75, linewidth=0) for _, colour in key]
+def _legend(ax: "Axes", handles: dict[str, Any], **style: Any) -> None:
     ax.legend(
-        handles, [name for name, _ in key], loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False,
-        fontsize="small", labelcolor=INK, handlelength=1.0, handleheight=1.0, borderaxespad=0.4,
-    )  # fmt: skip
-
-
-def _explain(ax: "Axes", view: View) -> None:
-    """What a vertical line is, where there is one."""
-    if not view.alarms:
-        return
-    lines: Any = needed("matplotlib.lines", "plot", "Drawing a stream")
-    handle = lines.Line2D([], [], color=DRIFT, linewidth=1.1, linestyle=(0, (4, 2)))
-    ax.legend(
-        [handle], ["drift"], loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False, fontsize="small",
-        labelcolor=INK, borderaxespad=0.4,
+        handles.values(), handles.keys(), loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False,
+        fontsize="small", labelcolor=INK, borderaxespad=0.4, **style,
     )  # fmt: skip

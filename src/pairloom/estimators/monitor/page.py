@@ -1,32 +1,60 @@
-"""The panels as a page that needs nothing but itself, and looks for a newer one every few seconds."""
+"""The panels as a self-contained HTML page that reloads itself every few seconds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
+from html import escape
 from importlib.resources import files
 from string import Template
 
 import numpy as np
 
-from pairloom.base.html import Markup, element, joined
 from pairloom.base.typing import Array
 from pairloom.estimators.monitor.panels import Band, Line, Panel, panels_of, row_ticks
 from pairloom.estimators.monitor.view import View
 from pairloom.stream.history import ALERT_RATE
-from pairloom.stream.observers import RECENT
+from pairloom.stream.hooks import N_RECENT
 
-SECONDS = 5
-"""After which a browser loads the page again."""
+RELOAD_SECONDS = 5
+"""Seconds after which a browser reloads the page."""
 
-SIZE = 1000.0
-"""Of a plot in units of its own, both ways: it is stretched to where it stands, and its text is not part of it."""
+SVG_SIZE = 1000.0
+"""Width and height of a plot in SVG units; it is stretched to its place on the page, without its text."""
 
-PIXELS = 120
-"""Height of a panel of height 1."""
+PANEL_PIXELS = 120
+"""Height of a panel of height 1, in pixels."""
+
+
+class Markup(str):
+    """Text that is already HTML."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *inside: object, **attributes: object) -> Markup:
+    """Return an HTML element, with its text escaped unless it is ``Markup``.
+
+    ``class_`` and ``data_value`` become class and data-value; attributes that are None or False are left out.
+
+    >>> element("p", "1 < 2 ", element("b", "so"), class_="note")
+    '<p class="note">1 &lt; 2 <b>so</b></p>'
+    """
+    shown = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    return Markup(f"<{name}{shown}>{joined(inside)}</{name}>")
+
+
+def joined(parts: Iterable[object], between: str = "") -> Markup:
+    """Join elements and escaped text; None is left out."""
+    texts = (part if isinstance(part, Markup) else escape(str(part)) for part in parts if part is not None)
+    return Markup(between.join(texts))
 
 
 def page(view: View, when: datetime) -> str:
-    """The page as it is now."""
+    """Return the HTML of the page."""
     area = "" if view.area is None else f"AUC {view.area.value:.4f}, "
     title = f"{area}{view.rows:,} rows"
     panels = panels_of(view)
@@ -38,37 +66,39 @@ def page(view: View, when: datetime) -> str:
     shown = [_section(panel, view, last=panel is panels[-1]) for panel in panels]
     unit = element("p", "rows", class_="unit")
     body = joined([header, _numbers(view), element("main", *shown), unit], "\n")
-    text = Template(_beside("page.html"))
-    return text.substitute(seconds=SECONDS, title=joined([title]), style=_beside("style.css"), body=body)
+    text = Template(_resource("page.html"))
+    return text.substitute(seconds=RELOAD_SECONDS, title=joined([title]), style=_resource("style.css"), body=body)
 
 
 @cache
-def _beside(name: str) -> str:
+def _resource(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _numbers(view: View) -> Markup:
-    """How the model stands now, in a few numbers."""
-    area, positives, name = view.area, view.positives, view.names[0]
+    """The key figures of the model."""
+    area, positives = view.area, view.positives
     shown = [
         ("AUC", "none yet" if area is None else f"{area.value:.4f}",
-         f"newest {min(view.rows, RECENT):,} rows" if area is None else f"{area.low:.4f} to {area.high:.4f} (95 %)"),
+         f"newest {min(view.rows, N_RECENT):,} rows" if area is None else f"{area.low:.4f} to {area.high:.4f} (95 %)"),
         ("Rows", f"{view.rows:,}", "learned so far"),
         ("Positives", "unknown" if positives is None else f"{positives[0]:,.0f}",
-         "no pos_label" if positives is None else f"{name}, {100.0 * positives[1]:.2g} % of the rows"),
+         "no pos_label" if positives is None else f"{view.names[0]}, {100.0 * positives[1]:.2g} % of the rows"),
         ("Alert threshold", "none yet" if view.threshold is None else _signed(f"{view.threshold:.3f}"),
          f"log-odds, for {100 * ALERT_RATE:g} % of the rows"),
         ("Last drift", f"row {view.alarms[-1]:,}" if view.alarms else "none",
          f"{len(view.alarms):,} in all" if view.watched else "not watched"),
         ("Members", f"{len(view.members)}", _leader(view.members)),
     ]  # fmt: skip
-    items = [element("div", element("dt", what), element("dd", value, element("small", about)), id=_id(what))
-             for what, value, about in shown]  # fmt: skip
+    items = [
+        element("div", element("dt", name), element("dd", value, element("small", about)), id=_id(name))
+        for name, value, about in shown
+    ]
     return element("dl", *items, class_="numbers")
 
 
-def _id(what: str) -> str:
-    return what.lower().replace(" ", "-")
+def _id(name: str) -> str:
+    return name.lower().replace(" ", "-")
 
 
 def _leader(members: Sequence[tuple[str, float]]) -> str:
@@ -90,25 +120,30 @@ def _section(panel: Panel, view: View, *, last: bool) -> Markup:
     x = [element("span", f"{row:,}", class_="x end" if row == most else "x", style=f"left:{100 * row / most:.2f}%")
          for row in row_ticks(view.rows) if row <= most]  # fmt: skip
     plot = element(
-        "div", *(x if last else ()), _svg(panel, view), *y, class_="plot", style=f"height:{panel.height * PIXELS:.0f}px"
+        "div",
+        *(x if last else ()),
+        _svg(panel, view),
+        *y,
+        class_="plot",
+        style=f"height:{panel.height * PANEL_PIXELS:.0f}px",
     )
     return element("section", head, plot, class_="panel")
 
 
 def _svg(panel: Panel, view: View) -> Markup:
     most = max(1, view.rows)
-    rows, heights = row_ticks(view.rows), [SIZE * (1.0 - _height(panel, tick)) for tick in panel.ticks]
+    rows, heights = row_ticks(view.rows), [SVG_SIZE * (1.0 - _height(panel, tick)) for tick in panel.ticks]
     shown = [
-        *(_straight(SIZE * row / most, 0.0, SIZE * row / most, SIZE, "grid") for row in rows if 0 < row <= most),
-        *(_straight(0.0, height, SIZE, height, "grid") for height in heights),
+        *(_vertical(SVG_SIZE * row / most, "grid") for row in rows if 0 < row <= most),
+        *(element("line", x1=0.0, y1=f"{y:.1f}", x2=SVG_SIZE, y2=f"{y:.1f}", class_="grid") for y in heights),
         *(element("path", d=_area(panel, band, most), style=f"fill:{band.colour};fill-opacity:{band.strength}")
           for band in panel.bands),
         *(element("path", d=_path(panel, line, most), style=f"stroke:{line.colour}", class_=_kind(line))
           for line in panel.lines),
-        *(_straight(SIZE * row / most, 0.0, SIZE * row / most, SIZE, "drift") for row in view.alarms),
+        *(_vertical(SVG_SIZE * row / most, "drift") for row in view.alarms),
     ]  # fmt: skip
     return element(
-        "svg", *shown, viewBox=f"0 0 {SIZE:g} {SIZE:g}", preserveAspectRatio="none", role="img",
+        "svg", *shown, viewBox=f"0 0 {SVG_SIZE:g} {SVG_SIZE:g}", preserveAspectRatio="none", role="img",
         aria_label=f"{panel.title}: {panel.about}",
     )  # fmt: skip
 
@@ -117,12 +152,12 @@ def _kind(line: Line) -> str:
     return "level" if line.dashed else "dot" if np.isfinite(line.y).sum() == 1 else "line"
 
 
-def _straight(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    return element("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=kind)
+def _vertical(x: float, kind: str) -> Markup:
+    return element("line", x1=f"{x:.1f}", y1=0.0, x2=f"{x:.1f}", y2=SVG_SIZE, class_=kind)
 
 
 def _area(panel: Panel, band: Band, most: int) -> str:
-    """The outline of a band, piece by piece where it has gaps."""
+    """Return the SVG path of a band, in pieces where it has gaps."""
     parts = []
     for run in _runs(np.isfinite(band.low) & np.isfinite(band.high)):
         x, low, high = band.x[run], band.low[run], band.high[run]
@@ -134,7 +169,7 @@ def _area(panel: Panel, band: Band, most: int) -> str:
 
 
 def _path(panel: Panel, line: Line, most: int) -> str:
-    """A line with gaps; a point alone is a short one."""
+    """Return the SVG path of a line with gaps; an isolated point becomes a short line."""
     parts = []
     for run in _runs(np.isfinite(line.y)):
         points = _points(panel, line.x[run], line.y[run], most)
@@ -144,13 +179,13 @@ def _path(panel: Panel, line: Line, most: int) -> str:
 
 def _points(panel: Panel, x: Array, y: Array, most: int) -> list[str]:
     low, high = panel.span
-    across, down = SIZE / most * x, SIZE * np.clip((high - y) / (high - low), -1.0, 2.0)
+    across, down = SVG_SIZE / most * x, SVG_SIZE * np.clip((high - y) / (high - low), -1.0, 2.0)
     return [f"{a:.1f} {b:.1f}" for a, b in zip(across.tolist(), down.tolist(), strict=True)]
 
 
-def _runs(there: Array) -> Iterator[slice]:
-    """Stretches without a gap."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(int)))
+def _runs(mask: Array) -> Iterator[slice]:
+    """Return the runs of True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
     return (slice(start, end) for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 

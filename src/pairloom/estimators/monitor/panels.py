@@ -1,4 +1,4 @@
-"""The panels of a monitor, as data: the figure and the page draw the same."""
+"""The panels of a monitor as data, which both the figure and the page draw."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,28 +8,27 @@ import numpy as np
 
 from pairloom.base.typing import Array
 from pairloom.estimators.monitor.view import View
-from pairloom.metrics.estimate import Z
-from pairloom.race.plot import COLOURS, shares_over_time
+from pairloom.metrics.intervals import Z_95
+from pairloom.race.standings import COLOURS, shares_over_time
 from pairloom.stream.history import ALERT_RATE
-from pairloom.stream.observers import RECENT
+from pairloom.stream.hooks import N_RECENT
 
-AREA, ALERTS, POSITIVE, OTHERS, CHANCE, DRIFT = "#333333", "#009e73", "#d55e00", "#0072b2", "#6b6b6b", "#aa3377"
+AUC_COLOUR, ALERT_COLOUR, CHANCE_COLOUR, DRIFT_COLOUR = "#333333", "#009e73", "#6b6b6b", "#aa3377"
+POSITIVE_COLOUR, NEGATIVE_COLOUR = "#d55e00", "#0072b2"
 
-SETTLED = 0.05
-"""Points before this share of the rows do not stretch an axis: of few rows, they are all over the place."""
+NOISY_SHARE = 0.05
+"""Points within this first share of the rows do not stretch an axis: they come from few rows."""
 
+AUC_MARGIN = 0.02
+"""An AUC axis that ends closer to 1 than this ends at 1."""
 
-NEAR = 0.02
-"""An axis of areas that ends closer to 1 than this ends there."""
-
-
-FARTHEST = 1e9
-"""No axis goes on beyond this."""
+AXIS_LIMIT = 1e9
+"""Largest absolute value on an axis."""
 
 
 @dataclass(frozen=True)
 class Band:
-    """Filled between ``low`` and ``high``; ``steps``: each holds up to the next x."""
+    """The area between ``low`` and ``high``; with ``steps``, each value holds up to the next x."""
 
     x: Array
     low: Array
@@ -41,7 +40,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Line:
-    """Through points; NaN is a gap."""
+    """A line through points; NaN is a gap."""
 
     x: Array
     y: Array
@@ -51,7 +50,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Bands, then lines on them; ``span``: of the y axis; ``key``: names and colours."""
+    """Bands and lines over them; ``span`` is that of the y axis, ``key`` the legend: names and colours."""
 
     title: str
     about: str
@@ -64,7 +63,7 @@ class Panel:
 
     @property
     def ticks(self) -> dict[float, str]:
-        """Round numbers on the y axis, and how they are written: all with as many digits as they need."""
+        """Ticks of the y axis and their labels, all with the same number of digits."""
         found = ticks(*self.span, 5 if self.height > 1.2 else 3)
         factor, unit = (100.0, " %") if self.percent else (1.0, "")
         digits = max(len(f"{factor * tick:.9f}".rstrip("0").partition(".")[2]) for tick in found)
@@ -72,12 +71,12 @@ class Panel:
 
 
 def panels_of(view: View) -> list[Panel]:
-    """Area under the curve, alerts, scores, members."""
+    """Return the panels: AUC, alert rate, scores by class, and mixture."""
     return [_area(view), _alerts(view), _scores(view), _members(view)]
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers from ``low`` to ``high``, at most so many steps apart.
+    """Return round numbers from ``low`` to ``high``, at most ``most`` steps apart.
 
     >>> ticks(0.0, 300.0, 6), [round(tick, 2) for tick in ticks(0.871, 1.0, 4)]
     ([0.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0], [0.9, 0.95, 1.0])
@@ -90,44 +89,47 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def row_ticks(rows: int, most: int = 6) -> list[int]:
-    """Round row numbers, from 0 on."""
+    """Return round row numbers, from 0."""
     return [round(tick) for tick in ticks(0.0, max(rows, most), most)]
 
 
 def _area(view: View) -> Panel:
     value, low, high = view.areas.T
-    least, most = _reach(view, low, high, 0.02, (0.0, 1.0))
+    least, most = _axis_span(view, low, high, 0.02, (0.0, 1.0))
     return Panel(
         "AUC",
-        f"of the newest {RECENT:,} rows, with its 95 % interval",
+        f"of the newest {N_RECENT:,} rows, with 95 % interval",
         1.6,
-        (max(0.0, least), 1.0 if most > 1.0 - NEAR else most),
-        [Band(view.at, low, high, AREA, 0.18)],
-        [Line(view.at, value, AREA)],
+        (max(0.0, least), 1.0 if most > 1.0 - AUC_MARGIN else most),
+        [Band(view.at, low, high, AUC_COLOUR, 0.18)],
+        [Line(view.at, value, AUC_COLOUR)],
     )
 
 
 def _alerts(view: View) -> Panel:
-    at, alerts, n = _joined(view.at, *view.alerts.T)
+    at, alerts, n = _merge_small(view.at, *view.alerts.T)
     rate = alerts / n
-    # These rows and those by which the threshold was set may differ so much by chance.
-    reach = Z * np.sqrt(ALERT_RATE * (1.0 - ALERT_RATE) * (1.0 / n + 1.0 / np.maximum(n, RECENT)))
+    # 95 % interval of the difference between these rows and those that set the threshold.
+    reach = Z_95 * np.sqrt(ALERT_RATE * (1.0 - ALERT_RATE) * (1.0 / n + 1.0 / np.maximum(n, N_RECENT)))
     low, high = np.maximum(ALERT_RATE - reach, 0.0), ALERT_RATE + reach
-    settled = at >= SETTLED * view.rows
+    settled = at >= NOISY_SHARE * view.rows
     most = max([2.5 * ALERT_RATE, *1.15 * rate[settled], *1.05 * high[settled]])
     return Panel(
         "Alert rate",
-        f"rows above the threshold for {100 * ALERT_RATE:g} % of the rows before; shaded: by chance",
+        f"rows above the threshold set for {100 * ALERT_RATE:g} % of earlier rows; shaded: chance",
         1.0,
         (0.0, min(1.0, most)),
-        [Band(at, low, high, CHANCE, 0.15)],
-        [Line(np.array([0, view.rows]), np.full(2, ALERT_RATE), CHANCE, dashed=True), Line(at, rate, ALERTS)],
+        [Band(at, low, high, CHANCE_COLOUR, 0.15)],
+        [
+            Line(np.array([0, view.rows]), np.full(2, ALERT_RATE), CHANCE_COLOUR, dashed=True),
+            Line(at, rate, ALERT_COLOUR),
+        ],
         percent=True,
     )
 
 
-def _joined(at: Array, alerts: Array, rows: Array) -> tuple[Array, Array, Array]:
-    """Points of few rows, of which there are many at first, joined until they have half as many as the largest."""
+def _merge_small(at: Array, alerts: Array, rows: Array) -> tuple[Array, Array, Array]:
+    """Merge points of few rows until each has half as many rows as the largest."""
     at, alerts, rows = at[rows > 0], alerts[rows > 0], rows[rows > 0]
     if len(rows) == 0:
         return at, alerts, rows
@@ -141,7 +143,7 @@ def _scores(view: View) -> Panel:
     bands: list[Band] = []
     lines: list[Line] = []
     key: list[tuple[str, str]] = []
-    for side, colour in ((1, OTHERS), (0, POSITIVE)):
+    for side, colour in ((1, NEGATIVE_COLOUR), (0, POSITIVE_COLOUR)):
         q5, q25, q50, q75, q95 = view.scores[:, side].T
         if np.isnan(q50).all():
             continue
@@ -151,9 +153,9 @@ def _scores(view: View) -> Panel:
     low, high = view.scores[:, :, 0], view.scores[:, :, -1]
     return Panel(
         "Log-odds by class",
-        "when rows came: median, middle half, and 5 to 95 %",
+        "on arrival: median, middle half, and 5 to 95 %",
         1.6,
-        _reach(view, low, high, 0.5, (-1.0, 1.0)),
+        _axis_span(view, low, high, 0.5, (-1.0, 1.0)),
         bands,
         lines,
         key,
@@ -162,7 +164,7 @@ def _scores(view: View) -> Panel:
 
 def _members(view: View) -> Panel:
     names, rows, shares = shares_over_time(view.standings)
-    # What was weighed last holds up to now.
+    # The newest shares hold up to the last row.
     rows, shares = np.append(rows, view.rows), np.column_stack([shares, shares[:, -1:]])
     tops = np.cumsum(shares, axis=0)
     colours = [COLOURS[k % len(COLOURS)] for k in range(len(names))]
@@ -181,12 +183,12 @@ def _members(view: View) -> Panel:
     )
 
 
-def _reach(view: View, low: Array, high: Array, least: float, empty: tuple[float, float]) -> tuple[float, float]:
-    """The span of an axis that shows all from ``low`` to ``high``, once few rows no longer say anything."""
-    settled = view.at >= SETTLED * view.rows
+def _axis_span(view: View, low: Array, high: Array, least: float, empty: tuple[float, float]) -> tuple[float, float]:
+    """Return the span of an axis that shows ``low`` to ``high`` after the noisy first rows; at least ``least`` long."""
+    settled = view.at >= NOISY_SHARE * view.rows
     low, high = (side[settled][np.isfinite(side[settled])] for side in (low, high))
     if len(low) == 0 or len(high) == 0:
         return empty
-    bottom, top = max(float(low.min()), -FARTHEST), min(float(high.max()), FARTHEST)
-    more = max(0.05 * (top - bottom), 0.5 * (least - (top - bottom)))
-    return bottom - more, top + more
+    bottom, top = max(float(low.min()), -AXIS_LIMIT), min(float(high.max()), AXIS_LIMIT)
+    margin = max(0.05 * (top - bottom), 0.5 * (least - (top - bottom)))
+    return bottom - margin, top + margin

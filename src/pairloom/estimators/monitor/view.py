@@ -1,4 +1,4 @@
-"""What there is to see of a model and its stream."""
+"""What a monitor shows of a model and its stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairloom.base.typing import Array
-from pairloom.estimators.class_weight import is_balanced, unweighed
-from pairloom.metrics.area import Area
-from pairloom.race.state import Standing
+from pairloom.estimators.class_weight import is_balanced, without_class_weight
+from pairloom.metrics.intervals import Area
+from pairloom.race.standings import Standing
 from pairloom.stream import DriftWatch
 from pairloom.stream.history import ALERT_RATE, StreamHistory, Timeline
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class View:
-    """A stream so far, and how its model stands now; scores and alerts speak for the positive class.
+    """The stream so far and the current model; scores and alerts are for the positive class.
 
-    ``names``: of the positive class and of the others, as ``scores`` (points, 2, 5) has them. ``alerts``: (points, 2),
-    alerts and rows. ``alarms``: rows at which drift was found, if it is ``watched`` for. ``members``: who makes the
-    predictions now, and their shares. ``positives``: rows of the positive class by their own weights, and their share.
-    What is not known yet is None.
+    ``at``: row numbers of the points. ``areas`` (points, 3): AUC and its interval. ``alerts`` (points, 2): alerts and
+    rows. ``scores`` (points, 2, 5): quantiles for the positive class and for the others, whose names are in ``names``.
+    ``alarms``: rows at which drift was detected, if it is ``watched``. ``members``: names and shares of the mixture.
+    ``positives``: weight and share of the positive rows, without class weights. Values not known yet are None.
     """
 
     rows: int = 0
@@ -43,7 +43,7 @@ class View:
 
 
 def view_of(model: "AUCClassifier") -> View:
-    """What there is to see; nothing before the first row."""
+    """Return the view of a model; an empty one before the first row."""
     if not model._started:
         return View()
     state = model.stream_.state
@@ -72,16 +72,16 @@ def view_of(model: "AUCClassifier") -> View:
 
 
 def _positive_code(model: "AUCClassifier") -> float | None:
-    """The learner's code of the positive class; None if that is not known, or there is none."""
+    """Return the code of the positive class; None if it is not known or not set."""
     try:
         code: float | None = model._labels.codes.get(model.pos_label_)
-    except AttributeError:  # one class so far, or more than two of which none was named
+    except AttributeError:  # one class so far, or more than two without pos_label
         return None
     return code
 
 
 def _names(model: "AUCClassifier", positive: float | None) -> tuple[str, str]:
-    """Of the class for which scores speak, and of the others."""
+    """Return the names of the positive class and of the others."""
     labels = model._labels
     by_code = {code: str(label) for label, code in labels.codes.items()}
     if len(labels.classes) > 2:
@@ -92,9 +92,9 @@ def _names(model: "AUCClassifier", positive: float | None) -> tuple[str, str]:
 
 
 def _members(model: "AUCClassifier") -> list[tuple[str, float]]:
-    """Names and shares, the largest first; shares are those of the last weighing."""
+    """Return names and newest shares, the largest first."""
     standings: list[Standing] = model._learned.standings
-    last = {one.name: one.share for one in standings}  # the newest of each name
+    last = {one.name: one.share for one in standings}
     return [(name, last.get(name, np.nan)) for name in model.mixture_]
 
 
@@ -106,7 +106,7 @@ def _positives(model: "AUCClassifier", positive: float | None) -> tuple[float, f
         mass = model._class_counts.mass
     else:
         codes = np.array(sorted(labels.codes.values()))
-        mass = unweighed(model.class_weight, None, labels, codes, model._learned.counts[codes.astype(int)])
+        mass = without_class_weight(model.class_weight, None, labels, codes, model._learned.counts[codes.astype(int)])
     own = float(mass[int(positive)])
     return own, own / float(mass.sum())
 

@@ -1,4 +1,4 @@
-"""When and where the page of a model is written."""
+"""When the page of a model is written, and to which file."""
 
 import os
 import time
@@ -14,18 +14,19 @@ from pairloom.estimators.monitor.view import view_of
 if TYPE_CHECKING:
     from pairloom.estimators.auc import AUCClassifier
 
-PAUSE = 2.0
-"""Seconds between two pages while a call goes on, and between single rows."""
+MIN_INTERVAL = 2.0
+"""Seconds between two pages during a call, and between single rows."""
 
-PIECE = 1024
-"""Rows after which the time is looked at."""
+ROWS_PER_CHECK = 1024
+"""Rows after which the time is checked."""
 
-MOST = 20.0
-"""At the end of a call the last page is at least as many times as old as it took to write: a twentieth of the time."""
+WRITE_TIMES = 20.0
+"""At the end of a call, a page is written if the last one is older than this many times its writing time, so that
+writing takes at most a twentieth of the time."""
 
 
 class Writer:
-    """Writes the page of a model to a file; nothing of it is part of the model."""
+    """Writes the page of a model to a file. It is not part of the model."""
 
     def __init__(self, path: Any) -> None:
         if not isinstance(path, (str, os.PathLike)):
@@ -35,7 +36,7 @@ class Writer:
         self._warned = False
 
     def begin(self, model: "AUCClassifier") -> None:
-        """Write the first page; OSError if that cannot be done. The next one need not wait."""
+        """Write the first page, or raise OSError. The next page need not wait."""
         try:
             self._write(model)
             self._written = 0.0
@@ -44,9 +45,9 @@ class Writer:
             text = f"monitor={os.fspath(self.path)!r} cannot be written: {reason}. Nothing was learned"
             raise OSError(getattr(error, "errno", None), text) from error
 
-    def follow(self, model: "AUCClassifier", pause: float | None = None) -> None:
-        """Write a page if the last one is ``pause`` seconds old, or PAUSE; a warning, once, if that fails."""
-        if 0.0 <= time.time() - self._written < (PAUSE if pause is None else pause):
+    def follow(self, model: "AUCClassifier", interval: float | None = None) -> None:
+        """Write a page if the last one is ``interval`` seconds old (default MIN_INTERVAL); warn once if that fails."""
+        if 0.0 <= time.time() - self._written < (MIN_INTERVAL if interval is None else interval):
             return
         try:
             self._write(model)
@@ -54,18 +55,18 @@ class Writer:
             self._written = time.time()
             if not self._warned:
                 self._warned = True
-                text = f"the page {os.fspath(self.path)!r} could not be written ({error.strerror}); learning goes on"
+                text = f"the page {os.fspath(self.path)!r} could not be written ({error.strerror}); learning continues"
                 warnings.warn(text, stacklevel=4)
 
     def finish(self, model: "AUCClassifier", *, whole: bool) -> None:
-        """Write a page at the end of a call: always after ``fit``; after others, unless one was just written."""
-        self.follow(model, 0.0 if whole else min(PAUSE, MOST * self._took))
+        """Write a page at the end of a call: always after ``fit``, else unless one was just written."""
+        self.follow(model, 0.0 if whole else min(MIN_INTERVAL, WRITE_TIMES * self._took))
 
     def _write(self, model: "AUCClassifier") -> None:
         began = time.time()
-        # A label may hold what UTF-8 does not.
+        # A label may contain characters that UTF-8 cannot encode.
         text = page(view_of(model), datetime.now().astimezone()).encode("utf-8", "replace")
-        with replacing(Path(self.path), lasting=False) as file:
+        with replacing(Path(self.path), durable=False) as file:
             file.write(text)
         self._written = time.time()
         self._took = max(0.0, self._written - began)

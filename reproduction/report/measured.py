@@ -1,0 +1,136 @@
+"""The results as the report needs them: by data set and system."""
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from pairloom.data import DATASETS
+from reproduction.cells import Record
+from reproduction.report.estimates import Estimate, estimate
+from reproduction.results import Results
+
+KERNEL, LINEAR = "FPOGD, kernel", "FPOGD, linear"
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "in the paper": (KERNEL, LINEAR, "SPAM-NET", "OGD", "SparseKernelAUC", "ProjectronPP", "Kar"),
+    "beyond the paper": (
+        "AUCClassifier", "FPOGD, 1/d", "FPOGD, tuned width", "KOIL++", "OAM", "OPAUC", "SOLAM", "SPAM", "OPERA",
+        "AdaDSG", "FourierSGD", "ExactAUC", "ExactAUC, kernel",
+    ),
+    "batch": ("logistic", "SVC", "LightGBM"),
+}  # fmt: skip
+"""The systems in the order of the page; systems in none of these groups come last, as "other"."""
+
+_RANK = {system: rank for rank, system in enumerate(name for names in GROUPS.values() for name in names)}
+_SETS = {dataset: rank for rank, dataset in enumerate(DATASETS)}
+
+
+def group_of(system: str) -> str:
+    """The group of a system."""
+    return next((group for group, names in GROUPS.items() if system in names), "other")
+
+
+def in_order(systems: Iterable[str]) -> list[str]:
+    """Each system once, in the order of the page."""
+    return sorted(set(systems), key=lambda name: (_RANK.get(name, len(_RANK)), name))
+
+
+def sets_in_order(datasets: Iterable[str]) -> list[str]:
+    """Each data set once, in the order of the catalogue: by size."""
+    return sorted(set(datasets), key=lambda name: (_SETS.get(name, len(_SETS)), name))
+
+
+def by_dataset(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """The records of each data set, in the order of the page."""
+    return {name: [one for one in records if one["dataset"] == name]
+            for name in sets_in_order(one["dataset"] for one in records)}  # fmt: skip
+
+
+def known(record: Record, column: str) -> bool:
+    """Whether a record has a number in a column; NaN does not count."""
+    return column in record and record[column] == record[column]
+
+
+def text_of(settings: str) -> str:
+    """Settings from JSON as text; unchanged if they are not JSON."""
+    try:
+        read = json.loads(settings)
+    except json.JSONDecodeError:
+        return settings
+    return ", ".join(f"{name} = {value}" for name, value in read.items()) if isinstance(read, dict) else settings
+
+
+class Measured:
+    """The table: AUC, time and rows of every system on every set."""
+
+    def __init__(self, results: Results) -> None:
+        self._cells: dict[tuple[str, str], list[Record]] = {}
+        for record in results.read("table"):
+            self._cells.setdefault((record.get("dataset", ""), record.get("system", "")), []).append(record)
+
+    def __bool__(self) -> bool:
+        return bool(self._cells)
+
+    @cached_property
+    def datasets(self) -> list[str]:
+        """All data sets."""
+        return sets_in_order(dataset for dataset, _ in self._cells)
+
+    @cached_property
+    def systems(self) -> list[str]:
+        """All systems."""
+        return in_order(system for _, system in self._cells)
+
+    def folds(self, dataset: str, system: str) -> dict[int, float]:
+        """AUC by fold; empty where a system was left out."""
+        records = self._cells.get((dataset, system), [])
+        return {record["fold"]: float(record["auc"]) for record in records if known(record, "auc")}
+
+    def auc(self, dataset: str, system: str) -> Estimate | None:
+        """Mean AUC over the folds."""
+        values = list(self.folds(dataset, system).values())
+        return estimate(values) if values else None
+
+    def micros(self, dataset: str, system: str) -> float | None:
+        """Microseconds of learning per row."""
+        records = [one for one in self._cells.get((dataset, system), []) if one.get("rows") and "seconds" in one]
+        if not records:
+            return None
+        return 1e6 * sum(float(one["seconds"]) for one in records) / sum(int(one["rows"]) for one in records)
+
+    def cap(self, dataset: str, system: str) -> int | None:
+        """The number of rows learned, if fewer than the training part has."""
+        records = [one for one in self._cells.get((dataset, system), []) if "rows" in one and "n_train" in one]
+        fewer = [one["rows"] for one in records if one["rows"] < one["n_train"]]
+        return int(max(fewer)) if fewer else None
+
+    def n_train(self, dataset: str) -> int:
+        """The number of rows of the training part of a fold; 0 if it is not known."""
+        return max((int(one.get("n_train", 0)) for (name, _), records in self._cells.items() if name == dataset
+                    for one in records), default=0)  # fmt: skip
+
+    def note(self, dataset: str, system: str) -> str:
+        """Why a system was left out; "" if it was not left out, or has no record."""
+        if self.folds(dataset, system):
+            return ""
+        notes = (str(one.get("note", "")) for one in self._cells.get((dataset, system), []))
+        parts = (part.strip() for note in notes for part in note.split(";"))
+        return next((part for part in parts if part and not part.startswith("stand-in:")), "")
+
+    def stand_in(self, dataset: str) -> str:
+        """The data set that was read instead of this one; "" if there is no stand-in."""
+        for (name, _), records in self._cells.items():
+            for record in records if name == dataset else ():
+                for part in str(record.get("note", "")).split(";"):
+                    if part.strip().startswith("stand-in:"):
+                        return part.partition(":")[2].strip()
+        return ""
+
+    def titles(self, datasets: Iterable[str]) -> list[str]:
+        """Names for a sentence; stand-ins are marked."""
+        return [f"{name} (stand-in)" if self.stand_in(name) else name for name in datasets]
+
+    def best(self, dataset: str, systems: Sequence[str]) -> str | None:
+        """The system with the highest mean AUC."""
+        found = {system: one.mean for system in systems if (one := self.auc(dataset, system))}
+        return max(found, key=found.__getitem__) if found else None

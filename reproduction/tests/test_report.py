@@ -1,0 +1,175 @@
+"""The report of the reproduction: a page that is whole, opens without errors, and says what is missing."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from reproduction.report import write
+from reproduction.tests import invented
+from reproduction.tests.invented import record
+from tests.browser import opened
+
+FIGURES = (
+    "figure-auc-time", "figure-features", "figure-strata-cap", "figure-strata-along", "figure-strata-count",
+    "figure-cost", "figure-regret", "figure-regret-after", "figure-regret-root", "figure-variance-own",
+    "figure-variance-common",
+)  # fmt: skip
+SECTIONS = ("auc", "auc-time", "features", "clusters", "cost", "regret", "variance", "datasets", "claims")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> Path:
+    """The page of full, invented results."""
+    return write(invented.write(tmp_path_factory.mktemp("results")))
+
+
+WIDE = """
+  const sizes = {};
+  for (const figure of document.querySelectorAll("figure")) {
+    const boxes = [...figure.querySelectorAll(".panels svg")].map((one) => one.getBoundingClientRect());
+    sizes[figure.id] = boxes.length ? Math.min(...boxes.map((box) => Math.min(box.width, box.height))) : 0;
+  }
+  const table = document.querySelector("table.every");
+  const names = () => [...table.tBodies[0].rows].map((row) => row.cells[0].textContent);
+  const head = [...table.tHead.rows[0].cells].find((one) => one.textContent === "usps");
+  const orders = [names()], sorts = [];
+  for (let k = 0; k < 3; k++) {
+    head.querySelector("button").click();
+    orders.push(names());
+    sorts.push(head.getAttribute("aria-sort"));
+  }
+  const loaded = performance.getEntriesByType("resource").map((one) => one.name);
+  return {sizes, orders, sorts, loaded, overflow: document.documentElement.scrollWidth - innerWidth};
+"""
+
+NARROW = """
+  const wide = [...document.querySelectorAll("main > section > *, header > *")];
+  return {overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+          width: document.documentElement.clientWidth,
+          panel: document.querySelector(".panels svg").getBoundingClientRect().width,
+          beyond: wide.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.className)};
+"""
+
+
+def test_the_page_opens_with_every_figure_and_sorts(page, tmp_path):
+    seen = opened(page, WIDE, 1280, tmp_path)
+    assert set(seen["sizes"]) == set(FIGURES)
+    assert min(seen["sizes"].values()) > 100
+    assert seen["sorts"] == ["descending", "ascending", "none"]
+    first, falling, rising, again = seen["orders"]
+    aucs = dict(zip(first, _column(page, "usps"), strict=True))
+    assert [aucs[name] for name in falling] == sorted(aucs.values(), reverse=True)
+    assert [aucs[name] for name in rising] == sorted(aucs.values())
+    assert again == first
+    assert seen["loaded"] == []
+    assert seen["overflow"] <= 0
+
+
+def _column(page: Path, dataset: str) -> list[float]:
+    """Values of one data set in the table of every system, in the order of the file."""
+    table = re.search(r'<table class="sortable auc every".*?</table>', page.read_text(encoding="utf-8"), re.S)[0]
+    heads = re.findall(r"<button[^>]*>([^<]*)</button>", table)
+    rows = re.findall(r"<tr>(.*?)</tr>", table.split("<tbody>")[1], re.S)
+    cells = [re.findall(r"<t[hd]([^>]*)>", row) for row in rows]
+    return [float(re.search(r'data-value="([^"]*)"', row[heads.index(dataset)])[1]) for row in cells]
+
+
+def test_a_telephone_shows_it_without_scrolling_sideways(page, tmp_path):
+    seen = opened(page, NARROW, 390, tmp_path)
+    assert seen["width"] <= 500
+    assert seen["overflow"] == 0
+    assert seen["beyond"] == []
+    assert seen["panel"] > 0.8 * seen["width"]
+
+
+def test_the_page_is_whole_by_itself(page):
+    text = page.read_text(encoding="utf-8")
+    assert len(text.encode()) < 3_000_000
+    assert not re.search(r"\s(src|href|xlink:href)=[\"'](?!#|data:)", text)
+    assert not re.search(r"url\((?!#)|@import|fetch\(|XMLHttpRequest", text)
+    ids = re.findall(r'\bid="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]*)"', text)) <= set(ids)
+    assert all(f'id="{name}"' in text for name in (*SECTIONS, *FIGURES))
+    assert "Not measured yet" not in text
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path):
+    one, other = (write(invented.write(tmp_path / name, only=("features", "cost"))) for name in ("one", "other"))
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_an_empty_folder_says_which_commands_fill_it(tmp_path):
+    text = write(tmp_path / "nothing").read_text(encoding="utf-8")
+    assert "<figure" not in text
+    for name in ("table", "auc-time", "features", "clusters", "cost", "regret", "variance"):
+        assert f"<code>python -m reproduction {name}</code>" in text
+    assert "No run is recorded" in text
+
+
+@pytest.mark.parametrize("command", ["pairloom reproduce", "python -m reproduction"])
+def test_the_foot_of_the_page_names_the_command_that_made_the_results(tmp_path, command):
+    invented.save(tmp_path / "runs.csv", [{"run": "r", "command": f"{command} all"}])
+    assert f"<footer><p>Made by <code>{command}</code>." in write(tmp_path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("only", ["table", "clusters", "cost", "regret", "variance"])
+def test_one_experiment_is_enough_for_its_part(tmp_path, only):
+    text = write(invented.write(tmp_path, only=(only,))).read_text(encoding="utf-8")
+    assert f"<code>python -m reproduction {only}</code>" not in text
+    assert "<code>python -m reproduction auc-time</code>" in text
+
+
+def test_numbers_stand_as_in_the_paper(page):
+    text = page.read_text(encoding="utf-8")
+    table = re.search(r'<table class="sortable auc".*?</table>', text, re.S)[0]
+    rows = {re.match(r"<th[^>]*>([a-z0-9]+)", row)[1]: row for row in re.findall(r"<tr>(<th.*?)</tr>", table, re.S)[1:]}
+    assert rows["german"].count("85.82 ± 0.24") == 2
+    assert "stand-in: reuters.moneyfx" in rows["rcv1"]
+    assert 'class="flag"' not in rows["rcv1"]
+    assert rows["rcv1"].count('class="paper faint"') == 7
+    assert "10,000 rows" in rows["mnist"]
+    assert rows["mnist"].count("<b>") == 1
+    assert 'title="left out: 8,315 columns, D^2 numbers do not fit"' in text
+
+
+def test_odd_text_is_escaped_and_unknown_systems_are_shown(tmp_path):
+    odd = '<script>alert("1")</script> & co'
+    invented.save(tmp_path / "table.csv", [
+        record("german", odd, fold=fold, auc=0.8 + fold / 100, rows=800, n_train=800, seconds=0.1)
+        for fold in range(2)
+    ] + [record("<i>", "OGD", note=odd)])  # fmt: skip
+    invented.save(tmp_path / "selection.csv", [record("german", odd, settings=odd, auc=0.8)])
+    invented.save(tmp_path / "runs.csv", [{"run": "r", "command": odd, "machine": odd}])
+    text = write(tmp_path).read_text(encoding="utf-8")
+    assert "<script>alert" not in text
+    assert "<i>" not in text
+    assert "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; co" in text
+    assert '<td class="group">other</td>' in text
+
+
+def test_a_single_record_of_each_experiment_is_no_harm(tmp_path):
+    kernel = {"dataset": "usps", "system": "FPOGD, kernel"}
+    single = {
+        "table": [record(**kernel, auc=0.9), record("usps", "OGD", auc=math.nan)],
+        "selection": [record(**kernel)],
+        "auc-time": [record(**kernel, row=10, seconds=0.0, auc=0.8)],
+        "features": [record(**kernel, axis="D", value=64.0, auc=0.8)],
+        "clusters": [
+            record(**kernel, axis="max_strata", value=1.0, row=5, seconds=0.1, auc=0.7),
+            record(**kernel, axis="eps", value=0.1, row=2, n_strata=1, bound_paper=0.0, bound_packing=900.0),
+        ],
+        "cost": [record("", "FPOGD, kernel", "s", 1.0, micros=3.0)],
+        "regret": [
+            record("usps", "FPOGD, FIFO", axis, eta, row=100, before=1.0, after=-1.0, best=9.0)
+            for axis in ("eta, i.i.d. order", "eta, sorted") for eta in (0.1, 0.5)
+        ],
+        "variance": [record("usps", "FPOGD, FIFO", f"slots, {path} path", 4.0, mean=0.5) for path in ("own", "common")],
+    }  # fmt: skip
+    for name, records in single.items():
+        invented.save(tmp_path / f"{name}.csv", records)
+    text = write(tmp_path).read_text(encoding="utf-8")
+    assert all(f'id="{name}"' in text for name in FIGURES)
+    assert "nan" not in re.sub(r"<[^>]*>|<script>.*</script>", "", text, flags=re.S)

@@ -1,0 +1,74 @@
+"""Results on stdout, progress on stderr."""
+
+import json
+import math
+import sys
+from time import monotonic
+from typing import Any
+
+import typer
+
+TERMINAL_SECONDS, FILE_SECONDS = 0.2, 10.0
+"""Seconds between two progress messages on a terminal, and in a file."""
+
+
+class Progress:
+    """Progress on stderr: one line that is updated on a terminal, a line every few seconds elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet, self.live = quiet, sys.stderr.isatty()
+        self.last, self.width = monotonic(), 0
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for the next message."""
+        return not self.quiet and monotonic() - self.last > (TERMINAL_SECONDS if self.live else FILE_SECONDS)
+
+    def update(self, text: str) -> None:
+        self.last = monotonic()
+        if self.live:
+            sys.stderr.write("\r" + text.ljust(self.width))
+            self.width = len(text)
+            sys.stderr.flush()
+        else:
+            typer.echo(text, err=True)
+
+    def note(self, text: str) -> None:
+        """Print a permanent message."""
+        if not self.quiet:
+            self.clear()
+            typer.echo(text, err=True)
+
+    def clear(self) -> None:
+        """Clear the progress line."""
+        if self.live and self.width:
+            sys.stderr.write("\r" + " " * self.width + "\r")
+            sys.stderr.flush()
+            self.width = 0
+
+
+def print_result(lines: list[tuple[str, str]], values: dict[str, Any], as_json: bool) -> None:
+    """Print a result as lines of name and text, or as JSON."""
+    if as_json:
+        typer.echo(to_json(values))
+        return
+    width = max(len(name) for name, _ in lines)
+    for name, text in lines:
+        typer.echo(f"{name.ljust(width)}  {text}")
+
+
+def to_json(value: Any) -> str:
+    """Return valid JSON: non-finite values become null.
+
+    >>> to_json({"auc": float("nan"), "rows": (1, 2.5)})
+    '{"auc": null, "rows": [1, 2.5]}'
+    """
+    return json.dumps(_finite(value))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,146 @@
+"""Saving and restoring the state of an estimator."""
+
+from abc import ABC, abstractmethod
+from dataclasses import field, replace
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from pairloom.base.saving import CHANGED_AFTER_FIT, Savable, StateReader, checked_names
+from pairloom.base.spec import StateSpec, WrongState, field_types
+from pairloom.base.tree import OPTIONAL, node
+from pairloom.base.typing import Array
+from pairloom.columns import ColumnsLike
+from pairloom.columns.encoder import Encoder
+from pairloom.columns.kinds import columns_of
+from pairloom.columns.state import ColumnsState
+from pairloom.estimators.class_labels import Labels, declared_classes
+from pairloom.estimators.class_weight import ClassCounts, check_class_weight, is_balanced
+from pairloom.estimators.scikit_learn import BaseEstimator
+from pairloom.stream import Stream
+from pairloom.stream.state import StreamState
+
+
+@node
+class EstimatorState:
+    """The learned state of an estimator: names of columns, seed, classes, and the state of its stream.
+
+    ``columns``: the encoder of named columns, if rows are frames or mappings.
+    ``class_counts``: the counts of ``class_weight="balanced"``; None for other weights.
+    """
+
+    names: list[str] | None
+    seed: Annotated[int, "0:"] | None
+    labels: Labels | None
+    stream: Annotated[StreamState, "@stream"]
+    columns: ColumnsState | None = field(default=None, metadata=OPTIONAL)
+    class_counts: ClassCounts | None = field(default=None, metadata=OPTIONAL)
+
+
+class SavableEstimator(Savable, BaseEstimator, ABC):
+    """An estimator whose state is one tree, in memory and in files.
+
+    Attributes
+    ----------
+    state_ : everything learned, as one tree of arrays and values.
+    """
+
+    added: ClassVar[dict[str, Any]] = {"columns": None, "half_life": None}
+    """Parameters missing from older files, with the values to use for them."""
+
+    local: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are specific to one machine and not saved. A loaded model has their defaults."""
+
+    names_classes: ClassVar[bool] = False
+    """Whether classes may be declared before the first row."""
+
+    columns: ColumnsLike
+    n_features_in_: int
+    feature_names_in_: Array
+    stream_: Stream
+    _labels: Any
+    _declared: Array | None
+    _encoder: Encoder | None
+    _class_counts: ClassCounts | None
+
+    @abstractmethod
+    def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
+        """Return the stream that the parameters describe: its model and its hooks."""
+
+    @property
+    def state_(self) -> EstimatorState:
+        """Everything learned, as one tree; :func:`pairloom.base.tree.flatten` turns it into named arrays and values."""
+        check_is_fitted(self)
+        assert self.stream_.state is not None
+        names = getattr(self, "feature_names_in_", None)
+        return EstimatorState(
+            None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state,
+            None if self._encoder is None else self._encoder.state,
+            self._class_counts,
+        )  # fmt: skip
+
+    def with_state(self, state: EstimatorState) -> Self:
+        """Return an estimator with these parameters and the ``state_`` of another one with the same parameters."""
+        made: Self = clone(self)
+        made.stream_ = made._stream_of(state.labels, state.seed)
+        made.stream_.resume(state.stream)
+        made.n_features_in_ = state.stream.n_features
+        if state.columns is not None:
+            made._encoder = Encoder(columns_of(self.columns), state.columns)
+            made.n_features_in_ = len(state.columns.names)
+        if state.labels is not None:
+            made._labels, made._class_counts = state.labels, state.class_counts
+        if state.names is not None:
+            made.feature_names_in_ = np.asarray(state.names, dtype=object)
+        return made
+
+    def _saved_params(self) -> dict[str, Any]:
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in self.local}
+
+    def _saved_state(self) -> tuple[Any, list[str] | None]:
+        if not hasattr(self, "stream_"):
+            return None if self._declared is None else {"declared": self._declared}, None
+        self.stream_.check_whole()
+        state = self.state_
+        counts = is_balanced(getattr(self, "class_weight", None)) == (state.class_counts is not None)
+        same_columns = self._encoder is None or self._encoder.part == columns_of(self.columns)
+        described = self._stream_of(state.labels, state.seed)
+        same_stream = (described.model, described.hooks) == (self.stream_.model, self.stream_.hooks)
+        if not (counts and same_columns and same_stream):
+            raise ValueError(CHANGED_AFTER_FIT.format(type(self).__name__))
+        return replace(state, names=None), None if state.names is None else list(map(str, state.names))
+
+    def _state_spec(self, reader: StateReader) -> StateSpec:
+        if self.names_classes and reader.kind("") == "dict declared":
+            return StateSpec()
+        labels, seed = (reader.read_early(name, field_types(EstimatorState)[name]) for name in ("labels", "seed"))
+        stream = self._stream_of(labels, seed)
+        symbols = {} if labels is None else {"C": max(2, len(labels.classes))}
+        return StateSpec(EstimatorState, symbols, stream._state_spec(reader).parts, check=self._check_state)
+
+    def _restored(self, state: Any, names: Any) -> Self:
+        if isinstance(state, dict):
+            self._declared = declared_classes(state["declared"])
+            return self
+        known = None if state.columns is None else state.columns.names
+        state.names = checked_names(names, state.stream.n_features if known is None else len(known))
+        if known is not None and known != state.names:
+            raise ValueError("the names of the columns must be those of the model")
+        return self.with_state(state)
+
+    def _check_state(self, state: EstimatorState) -> None:
+        """Raise ValueError unless the state of classes and columns fits the parameters."""
+        class_weight = getattr(self, "class_weight", None)
+        check_class_weight(class_weight)
+        counted = is_balanced(class_weight) and state.labels is not None
+        if counted != (state.class_counts is not None):
+            raise WrongState(f"must {'' if counted else 'not '}be there", "class_counts")
+        if state.names is not None:
+            raise WrongState("must not be there: the header has them", "names")
+        if state.class_counts is not None and state.labels is not None:
+            state.class_counts.check_with(state.labels)
+        if state.columns is not None:
+            part = columns_of(self.columns)
+            state.columns.check_with(part.max_categories, part.n_hashed, state.stream.n_features)

@@ -1,1 +1,0 @@
-"""Runs that end in tables and figures."""

@@ -1,0 +1,121 @@
+"""The states of forests, and the sample of rows from which a growing forest grows its trees."""
+
+from dataclasses import field
+from typing import Annotated, ClassVar, Protocol
+
+import numpy as np
+
+from pairloom.base.batch import Batch
+from pairloom.base.csr import is_sparse
+from pairloom.base.spec import Count, WrongState
+from pairloom.base.tree import OPTIONAL, node
+from pairloom.base.typing import Array
+from pairloom.features.scaling import Scaler
+from pairloom.features.trees import Nodes
+
+
+@node
+class Sample:
+    """A ring buffer of the newest rows: ``columns`` (d, size), labels, weights, and their scores on arrival."""
+
+    columns: Annotated[Array, "R d n"]
+    y: Annotated[Array, "f8 n finite"]
+    weight: Annotated[Array, "f8 n 0:1e101"]
+    scores: Annotated[Array, "f8 n k finite | f8 n 0"]
+    count: Count = 0
+
+    @classmethod
+    def empty(cls, size: int, n_features: int) -> "Sample":
+        """Return an empty buffer of ``size`` rows; ``scores`` are allocated when the first rows are added."""
+        return cls(np.zeros((n_features, size)), np.zeros(size), np.zeros(size), np.zeros((size, 0)))
+
+    def add(self, batch: Batch, scores: Array) -> None:
+        """Add rows, replacing the oldest."""
+        size = len(self.y)
+        if not self.scores.shape[1]:
+            self.scores = np.zeros((size, scores.shape[1]))
+        newest = slice(max(0, len(batch) - size), None)
+        to = (self.count + np.arange(len(batch))[newest]) % size
+        X = batch.X[newest]
+        self.columns[:, to] = (X.toarray() if is_sparse(X) else X).T
+        self.y[to], self.weight[to], self.scores[to] = batch.y[newest], batch.weight[newest], scores[newest]
+        self.count += len(batch)
+
+    def rows(self, max_rows: int | None = None) -> "Sample":
+        """Return the rows in the buffer, or the newest of them: the first ``count`` columns, unordered."""
+        size = len(self.y)
+        n = min(self.count, size if max_rows is None else max_rows)
+        if n == min(self.count, size):
+            return Sample(self.columns, self.y[:n], self.weight[:n], self.scores[:n], n)
+        newest = np.arange(self.count - n, self.count) % size
+        columns = np.take(self.columns, newest, axis=1)
+        return Sample(columns, self.y[newest], self.weight[newest], self.scores[newest], n)
+
+
+class Planting(Protocol):
+    """The schedule by which a growing forest plants its trees."""
+
+    @property
+    def n_trees(self) -> int: ...
+
+    def next_planting(self, planted: int) -> int:
+        """Return the row after which the next tree is planted, if ``planted`` trees have been planted."""
+
+
+@node
+class ForestState:
+    """Arrays of a fixed forest; ``grown`` (0-d): the number of labelled rows that it was grown from."""
+
+    scaler: Scaler
+    nodes: Nodes
+    grown: Annotated[Array, "i8 0:BIG"]
+
+
+@node
+class Past:
+    """For a forest that has forgotten: forgotten rows, trees grown so far, and trees older than a change."""
+
+    since: Count
+    turn: Count
+    old: Count
+
+
+@node
+class GroveState(ForestState):
+    """A growing forest: the newest rows, the seed of its trees (0-d), and ``planted``, the trees grown so far."""
+
+    changes: ClassVar[bool] = True
+
+    sample: Sample
+    seed: Annotated[Array, "i8 0:SEED"]
+    planted: Count = 0
+    past: Past | None = field(default=None, metadata=OPTIONAL)
+
+    @property
+    def since(self) -> int:
+        """Number of forgotten rows, which no longer count."""
+        return 0 if self.past is None else self.past.since
+
+    @property
+    def turn(self) -> int:
+        """Number of trees grown so far; ``planted`` is the number for a forest of the current age."""
+        return self.planted if self.past is None else self.past.turn
+
+    def count_tree(self) -> None:
+        """Count one more tree."""
+        self.planted += 1
+        if self.past is not None:
+            self.past.turn += 1
+            self.past.old = max(0, self.past.old - 1)
+
+    def check_growth(self, trees: Planting, t: int) -> None:
+        """Raise ValueError unless the forest has seen t rows and planted the trees due before the last row."""
+        past, planted, age = self.past, self.planted, t - self.since
+        if self.grown or self.sample.count != t:
+            raise WrongState(f"must be {t}", "sample.count")
+        if past and not (past.since <= t and past.old <= trees.n_trees and past.turn >= planted):
+            raise WrongState("must be the past of a forest that has forgotten", "past")
+        # A forest that has just forgotten may have grown a tree at exactly its age.
+        early = planted and trees.next_planting(planted - 1) >= age + (past is not None)
+        if early or trees.next_planting(planted) < age:
+            raise WrongState(f"must be the number of trees that {age} rows grow", "planted")
