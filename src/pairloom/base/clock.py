@@ -208,3 +208,34 @@ def next_boost(planted: int, n_trees: int) -> int:
         left -= (32 * apart - row) // apart
         row, apart = 32 * apart, 2 * apart
     return row + apart * left
+
+
+FIRST_GENERATION = 16
+"""The first row at which a generation of boosted trees starts."""
+
+
+def generation_end(start: int, ring: int) -> int:
+    """Return the row at which a generation of boosted trees, started at row ``start``, takes over, and the next starts.
+
+    The rows double up to row 256, then grow by a factor of sqrt(2), until the ring of newest rows is full: then half a
+    ring of rows passes.
+
+    >>> row, rows = 0, []
+    >>> while row < 40_000:
+    ...     rows.append(row := generation_end(row, 16_384))
+    >>> rows
+    [16, 32, 64, 128, 256, 362, 511, 722, 1021, 1443, 2040, 2884, 4078, 5767, 8155, 11532, 16308, 24500, 32692, 40884]
+    """
+    if start < FIRST_GENERATION:
+        return FIRST_GENERATION
+    end = 2 * start if start < 256 else int(start * 2**0.5)
+    return end if end < 1.1 * ring else start + max(1, ring // 2)
+
+
+def row_between(start: int, end: int, share: int, of: int) -> int:
+    """Return the first row that is at least ``share`` / ``of`` of the way from row ``start`` to row ``end``.
+
+    >>> row_between(100, 200, 1, 3)
+    134
+    """
+    return start + -((start - end) * share // of)

@@ -1,0 +1,234 @@
+"""How a generation of boosted trees grows while rows arrive: bins first, then tree by tree, until it takes over."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pairloom.base.clock import generation_end, row_between
+from pairloom.base.randomness import generator
+from pairloom.base.typing import Array
+from pairloom.engines.bins import N_BINS, N_CUTS
+from pairloom.engines.boosting import BLOCK_TREES, Growth
+from pairloom.models.boosting_state import Bins, BoostingState, Curve, Generation, Growing, Trees
+
+if TYPE_CHECKING:
+    from pairloom.models.boosting import Boosting
+
+FIRST_LEAVES, MIN_LEAVES, MIN_GOAL = 7, 4, 40
+"""Leaves of the first trees, the fewest, and the fewest trees that a generation aims at."""
+
+ROWS_PER_LEAF, DEEPEN_AT, LEVEL_OFF_AT = 64, 0.85, 0.4
+"""Trees get larger if the best sum has at least 85 % of the trees aimed at, and the ring 64 rows for each leaf; they get
+smaller if it has less than 40 % of all trees."""
+
+CURVE_MEMORY = 0.5
+"""Weight of the curve of the generation before."""
+
+SERVED_SHARE = 0.45
+"""The mean of two generations predicts once both were grown on at least this share of a full ring."""
+
+ADDITIONS_PER_ROW, MIN_COLUMNS = 20_000, 16
+"""Additions in histograms that an arriving row may cost; fewer columns are tried for each tree if it would cost more,
+but at least 16."""
+
+SAMPLE_ROWS, MANY_ROWS, FEW_COLUMNS = 4096, 4000, 24
+"""Rows of the ring from which bins are fitted; numbers get 63 bins with at least 4,000 rows or at most 24 columns, and
+31 otherwise."""
+
+BIN_STEPS = 8
+"""Minimum number of steps in which columns get new bins; with many columns, 8 of them in a step."""
+
+KEEP_BINS = 4
+"""Bins are fitted again when the number of rows has doubled, later after four times the rows of the ring."""
+
+
+def begin(model: "Boosting", state: BoostingState) -> None:
+    """Begin the next period: make room for its rows, and start a generation if there are two rows of two classes."""
+    start, state.end = state.age, generation_end(state.age, model.n_rows)
+    size = min(model.n_rows, state.end)
+    if size > len(state.ring.y):
+        state.ring, state.ring_bins = state.ring.resized(size), resized_bins(state.ring_bins, size)
+    n, counts = state.ring.count, np.bincount(state.ring.y[: state.ring.count].astype(np.int64), minlength=2)
+    if start == 0 or np.sum(counts >= 2) < 2:
+        return
+    if state.fitted == 0 or (start >= 2 * state.fitted and start <= model.n_rows) or (
+        start >= state.fitted + KEEP_BINS * model.n_rows
+    ):  # fmt: skip
+        state.fitted = start
+        d = state.ring.X.shape[1]
+        state.bins.append(Bins(np.full((d, N_CUTS), np.inf, state.ring.X.dtype), np.zeros(d, np.int64)))
+        binned = 0
+    else:
+        binned = state.ring.X.shape[1]
+    state.growing = started(model, state, n, binned)
+
+
+def started(model: "Boosting", state: BoostingState, n: int, binned: int) -> Growing:
+    """Return a generation without trees."""
+    targets, span = model.pairs.targets, state.end - state.age
+    goal = min(model.n_trees, state.goal, span)
+    ring = state.ring.class_weights(model.pairs.n_groups)
+    unit = float(ring.sum() / n)
+    inside, came = (of_targets(weights, model) for weights in (ring, state.came))
+    outside, other = ring.sum() - inside, state.came.sum() - came
+    # Rare classes stay in the ring for longer: arriving rows are weighted as if classes were as frequent as in the ring.
+    factors = (inside / np.maximum(outside, unit)) / ((came + unit) / (other + unit))
+    generation = Generation(
+        Trees.empty(len(targets), goal, state.max_leaves),
+        np.log((inside + 0.5 * unit) / (outside + 0.5 * unit)), len(state.bins) - 1, n, unit,
+    )  # fmt: skip
+    additions = 2.5 * n + 6.0 * N_BINS * state.max_leaves
+    tried = int(ADDITIONS_PER_ROW * span / (goal * len(targets) * additions))
+    scores = np.tile(generation.base, (len(state.ring.y), 1))
+    curve = empty_curve(model, state.max_leaves)
+    return Growing(generation, curve, state.age, goal, 0, binned, max(MIN_COLUMNS, tried), scores, factors)
+
+
+def of_targets(weights: Array, model: "Boosting") -> Array:
+    """Return the weights of the classes of the targets."""
+    return np.asarray(weights[model.pairs.targets.astype(np.int64)])
+
+
+def empty_curve(model: "Boosting", max_leaves: int) -> Curve:
+    """Return a curve without rows."""
+    shape = (model.n_vectors, -(-model.n_trees // BLOCK_TREES))
+    return Curve(max_leaves, np.zeros(shape), np.zeros(shape))
+
+
+def next_step(state: BoostingState) -> int:
+    """Return the age at which the growing generation gets bins or a tree, or the period ends."""
+    growing, end = state.growing, state.end
+    if growing is None:
+        return end
+    d, n_targets = state.ring.X.shape[1], growing.scores.shape[1]
+    if growing.binned < d:
+        steps = bin_steps(end - growing.start, d)
+        step = growing.binned * steps // d + 1
+        return row_between(growing.start, end, step, 10 * steps)
+    total = growing.goal * n_targets
+    if growing.done < total:  # the first tree after a tenth of the rows, the last before nine tenths
+        return row_between(growing.start, end, total + 8 * growing.done, 10 * total)
+    return end
+
+
+def bin_steps(span: int, d: int) -> int:
+    """Return the number of steps in which d columns get new bins."""
+    return max(1, min(span // 10, d, max(BIN_STEPS, d // 8)))
+
+
+def work(model: "Boosting", state: BoostingState, loops: Any) -> None:
+    """Do what is due at this age."""
+    while state.age >= next_step(state):
+        growing = state.growing
+        if state.age >= state.end:
+            if growing is not None:
+                take_over(model, state, growing)
+            begin(model, state)
+        elif growing is not None and growing.binned < state.ring.X.shape[1]:
+            bin_more(model, state, growing, loops)
+        elif growing is not None:
+            grow_tree(model, state, growing, loops)
+
+
+def bin_more(model: "Boosting", state: BoostingState, growing: Growing, loops: Any) -> None:
+    """Fit the bins of some more columns, and bin the rows of the ring."""
+    ring, bins = state.ring, state.bins[-1]
+    n, d = ring.count, ring.X.shape[1]
+    steps = bin_steps(state.end - growing.start, d)
+    step = growing.binned * steps // d + 1
+    start, end = growing.binned, -(-d * step // steps)
+    category = model.category(d)
+    for c in range(start, end):
+        values = ring.X[:n : max(1, n // SAMPLE_ROWS), c]
+        values = np.sort(values[~np.isnan(values)])
+        n_bins = N_BINS - 1 if n >= MANY_ROWS or d <= FEW_COLUMNS else N_BINS // 2 - 1
+        bins.count[c] = loops.fit_cuts(values, category[c], max(2, len(values) // 2000), n_bins, bins.cuts[c])
+    loops.bin_columns(ring.X, n, start, end, category, bins.cuts, binned_ring(model, state, loops))
+    growing.binned = end
+
+
+def binned_ring(model: "Boosting", state: BoostingState, loops: Any) -> Array:
+    """Return the bins of the rows in the ring, for the columns that have bins."""
+    if state.ring_bins is None:
+        n, d = state.ring.X.shape
+        state.ring_bins = np.zeros((d, n), np.uint8)
+        count = d if state.growing is None else state.growing.binned
+        if state.bins:
+            args = (model.category(d), state.bins[-1].cuts, state.ring_bins)
+            loops.bin_columns(state.ring.X, state.ring.count, 0, count, *args)
+    return state.ring_bins
+
+
+def resized_bins(bins: Array | None, size: int) -> Array | None:
+    """Return the bins of a ring with room for ``size`` rows."""
+    if bins is None:
+        return None
+    made = np.zeros((len(bins), size), np.uint8)
+    made[:, : bins.shape[1]] = bins
+    return made
+
+
+def grow_tree(model: "Boosting", state: BoostingState, growing: Growing, loops: Any) -> None:
+    """Grow the next tree; the targets take turns."""
+    ring, trees, n = state.ring, growing.generation.trees, state.ring.count
+    t, k = divmod(growing.done, growing.scores.shape[1])
+    positive = ring.y[:n] == model.pairs.targets[k]
+    growing.done += 1
+    state.turn += 1
+    if min(positive.sum(), n - positive.sum()) < 2:
+        return
+    d, m = ring.X.shape[1], growing.n_columns
+    assert model.seed is not None
+    columns = np.arange(d)
+    if m < d:
+        columns = np.sort(generator(model.seed + state.turn).choice(d, m, replace=False))
+    growth = Growth(
+        growing.curve.max_leaves, min(model.min_rows, max(2, n // 20)), model.alpha, model.learning_rate,
+        model.seed + state.turn,
+    )  # fmt: skip
+    category = model.category(d)
+    last = np.where(category, N_BINS - 1, state.bins[-1].count + 1)
+    loops.grow(
+        binned_ring(model, state, loops), columns, category, last, positive, ring.weight[:n] / growing.generation.unit,
+        growing.scores[:n, k], growth, type(trees.arrays)(*(array[k, t] for array in trees.arrays)),
+    )  # fmt: skip
+    trees.grown[k] = t + 1
+
+
+def take_over(model: "Boosting", state: BoostingState, growing: Growing) -> None:
+    """Cut the generation where the loss of unseen rows was smallest, and let it predict."""
+    generation, curve = growing.generation, growing.curve
+    trees = generation.trees
+    if state.curve is not None and state.curve.max_leaves == curve.max_leaves:
+        curve.drops += CURVE_MEMORY * state.curve.drops
+        curve.mass += CURVE_MEMORY * state.curve.mass
+    state.curve = curve
+    reduced = np.cumsum(curve.drops / np.maximum(curve.mass, 1e-300), axis=1)
+    kept = np.zeros(len(trees.grown), np.int64)
+    for k, grown in enumerate(trees.grown.tolist()):
+        own = reduced[k, : grown // BLOCK_TREES]
+        blocks = int(np.argmax(own)) + 1 if len(own) and own.max() > 0 else 1
+        kept[k] = min(grown, BLOCK_TREES * blocks)
+    generation.trees = trees.cut(kept)
+    best = float(kept.mean())
+    size = state.max_leaves
+    if best >= DEEPEN_AT * growing.goal and growing.goal >= LEVEL_OFF_AT * model.n_trees and (
+        generation.rows >= ROWS_PER_LEAF * size
+    ):  # fmt: skip
+        state.max_leaves = max(size, min(model.max_leaves, 2 * size + 1))
+    elif growing.goal >= MIN_GOAL and best < LEVEL_OFF_AT * model.n_trees:
+        state.max_leaves = min(size, max(MIN_LEAVES, (size - 1) // 2))
+    if growing.goal >= MIN_GOAL:
+        state.goal = max(MIN_GOAL, int(2 * best))
+    serve(model, state, generation)
+    state.growing = None
+
+
+def serve(model: "Boosting", state: BoostingState, generation: Generation) -> None:
+    """Predict with a generation, and with the one before it if both were grown on many rows."""
+    full = [one for one in (*state.generations, generation) if one.rows >= SERVED_SHARE * model.n_rows]
+    state.generations = full[-2:] if full else [generation]
+    used = sorted({one.bins for one in state.generations} | {len(state.bins) - 1})
+    state.bins = [state.bins[i] for i in used]
+    for one in state.generations:
+        one.bins = used.index(one.bins)
