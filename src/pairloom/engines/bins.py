@@ -71,10 +71,10 @@ def bin_of(value: float, category: bool, cuts: Array) -> int:
 
 
 @compiled
-def bin_rows(X: Array, category: Array, cuts: Array, count: int, out: Array) -> None:
-    """Fill ``out`` with the bins of rows, in the first ``count`` columns."""
+def bin_rows(X: Array, category: Array, cuts: Array, out: Array) -> None:
+    """Fill ``out`` with the bins of rows."""
     for i in range(X.shape[0]):
-        for c in range(count):
+        for c in range(X.shape[1]):
             out[i, c] = bin_of(X[i, c], category[c], cuts[c])
 
 

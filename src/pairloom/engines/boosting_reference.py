@@ -9,8 +9,8 @@ import numpy as np
 
 from pairloom.base.typing import Array
 from pairloom.engines.bins import MAX_CATEGORIES, MISSING, N_BINS, N_CUTS, OTHER
-from pairloom.engines.boosting import (
-    BLOCK_TREES,
+from pairloom.engines.boosting import BLOCK_TREES, SQUARES, VALUES, TreeArrays
+from pairloom.engines.splits import (
     CATEGORY_ALPHA,
     CATEGORY_SMOOTHING,
     FEW_CATEGORIES,
@@ -19,11 +19,11 @@ from pairloom.engines.boosting import (
     TIE,
     Growth,
     Slopes,
-    TreeArrays,
 )
 
 
 def fit_cuts(values: Array, category: bool, min_count: int, n_bins: int, cuts: Array) -> int:
+    """Fill the cuts of a column."""
     distinct, counts = np.unique(values, return_counts=True)
     cuts[:] = np.inf
     if category:
@@ -39,7 +39,8 @@ def fit_cuts(values: Array, category: bool, min_count: int, n_bins: int, cuts: A
 
 def equal_counts(counts: Array, n_bins: int) -> list[int]:
     """Return the last value of each bin but the last; a frequent value begins a bin if the one before is half full."""
-    ends, start = [], 0
+    ends: list[int] = []
+    start = 0
     for i in range(len(counts) - 1):
         size = counts[start:].sum() / (n_bins - len(ends))
         filled = counts[start : i + 1].sum()
@@ -51,8 +52,9 @@ def equal_counts(counts: Array, n_bins: int) -> list[int]:
     return ends
 
 
-def bin_rows(X: Array, category: Array, cuts: Array, count: int, out: Array) -> None:
-    for c in range(count):
+def bin_rows(X: Array, category: Array, cuts: Array, out: Array) -> None:
+    """Return the bins of rows in ``out``."""
+    for c in range(X.shape[1]):
         below = np.searchsorted(cuts[c], X[:, c])
         known = cuts[c][np.minimum(below, N_CUTS - 1)] == X[:, c]
         bins = np.where(category[c] & ~known, OTHER, below + 1)
@@ -60,17 +62,19 @@ def bin_rows(X: Array, category: Array, cuts: Array, count: int, out: Array) -> 
 
 
 def bin_columns(X: Array, n: int, start: int, end: int, category: Array, cuts: Array, out: Array) -> None:
-    made = np.zeros((n, end), np.uint8)
-    bin_rows(X[:n], category, cuts, end, made)
-    out[start:end, :n] = made[:, start:].T
+    """Fill ``out`` with the bins of columns."""
+    made = np.zeros((n, X.shape[1]), np.uint8)
+    bin_rows(X[:n], category, cuts, made)
+    out[start:end, :n] = made[:, start:end].T
 
 
 def logistic(margin: float) -> float:
+    """Return 1 / (1 + exp(-margin))."""
     return 1.0 / (1.0 + exp(-margin)) if margin > -30.0 else exp(margin)
 
 
-def slopes_of(scores: Array, positive: Array, weight: Array, seed: int) -> tuple[Slopes, Array]:
-    """Return slopes and curvatures, and the rounded ones as integers (n, 2)."""
+def slopes_of(scores: Array, positive: Array, weight: Array, seed: int) -> Slopes:
+    """Return slopes and curvatures; the rounded ones are not packed, but two integers (n, 2)."""
     p = np.array([logistic(score) for score in scores.tolist()])
     g, h = (p - positive) * weight, p * (1.0 - p) * weight
     units = max(1e-300, np.abs(g).max()) / LEVELS, max(1e-300, h.max()) / LEVELS
@@ -81,7 +85,7 @@ def slopes_of(scores: Array, positive: Array, weight: Array, seed: int) -> tuple
         bits = (bits ^ (bits << 17)) & mask
         up = (bits >> 40) / (1 << 24), ((bits >> 8) & 0xFFFFFF) / (1 << 24)
         rounded[i] = np.floor(g[i] / units[0] + up[0]), np.floor(h[i] / units[1] + up[1])
-    return Slopes(g, h, rounded, *units), rounded
+    return Slopes(g, h, rounded, *units)
 
 
 class Node:
@@ -150,12 +154,14 @@ def signed(mask: int) -> int:
 
 def grow(
     bins: Array, columns: Array, category: Array, last: Array, positive: Array, weight: Array, scores: Array,
-    growth: Growth, tree: TreeArrays,
+    settings: tuple[int, int, float, float, int], tree: TreeArrays,
 ) -> None:  # fmt: skip
-    slopes, _ = slopes_of(scores, positive, weight, growth.seed)
+    """Grow one tree, best split first."""
+    growth, (tree_columns, masks, children, values, _) = Growth(*settings), tree
+    slopes = slopes_of(scores, positive, weight, growth.seed)
     rest = (bins, columns, category, slopes, growth)
     nodes = [Node(np.arange(len(positive)), *rest)]
-    for leaves in range(1, growth.max_leaves):
+    for _ in range(1, growth.max_leaves):
         at = 0
         for k, one in enumerate(nodes):
             if one.gain > TIE * nodes[at].gain:
@@ -164,39 +170,43 @@ def grow(
         if one.gain <= 0.0:
             break
         inside = (one.mask >> bins[one.column, one.rows].astype(object)) & 1 == 1
-        tree.columns[at], tree.masks[at], tree.children[at] = one.column, signed(one.mask), len(nodes)
+        tree_columns[at], masks[at], children[at] = one.column, signed(one.mask), len(nodes)
         one.gain = 0.0
         nodes += [Node(one.rows[~inside], *rest), Node(one.rows[inside], *rest)]
     for k, one in enumerate(nodes):
-        if tree.columns[k] < 0:
-            tree.values[k] = -growth.rate * slopes.g[one.rows].sum() / (slopes.h[one.rows].sum() + growth.alpha)
-            scores[one.rows] += tree.values[k]
+        if tree_columns[k] < 0:
+            values[k] = -growth.rate * slopes.g[one.rows].sum() / (slopes.h[one.rows].sum() + growth.alpha)
+            scores[one.rows] += values[k]
 
 
 def leaf_of(row: Array, trees: TreeArrays, k: int, t: int) -> int:
+    """Return the leaf of a binned row in tree t of target k."""
+    columns, masks, children = (array[k, t].tolist() for array in trees[:3])
     at = 0
-    while trees.columns[k, t, at] >= 0:
-        at = int(trees.children[k, t, at] + ((int(trees.masks[k, t, at]) >> int(row[trees.columns[k, t, at]])) & 1))
+    while columns[at] >= 0:
+        at = children[at] + ((masks[at] >> int(row[columns[at]])) & 1)
     return at
 
 
 def walk(bins: Array, trees: TreeArrays, grown: Array, out: Array) -> None:
+    """Add the values of the leaves of rows to ``out``."""
     for i, row in enumerate(bins):
         for k in range(out.shape[1]):
             for t in range(grown[k]):
-                out[i, k] += trees.values[k, t, leaf_of(row, trees, k, t)]
+                out[i, k] += trees[VALUES][k, t, leaf_of(row, trees, k, t)]
 
 
 def arrive(
     bins: Array, y: Array, factors: Array, targets: Array, base: Array, trees: TreeArrays, grown: Array, scores: Array,
     drops: Array, mass: Array,
 ) -> None:  # fmt: skip
+    """Score rows, and add by how much each block of trees reduced their loss."""
     for i, row in enumerate(bins):
         for k, target in enumerate(targets):
             sign = 1.0 if y[i] == target else -1.0
             path = [base[k]]
             for t in range(grown[k]):
-                path.append(path[-1] + trees.values[k, t, leaf_of(row, trees, k, t)])
+                path.append(path[-1] + trees[VALUES][k, t, leaf_of(row, trees, k, t)])
             scores[i, k] = path[-1]
             for block in range(grown[k] // BLOCK_TREES):
                 start, end = (sign * path[BLOCK_TREES * b] for b in (block, block + 1))
@@ -208,11 +218,12 @@ def learn_leaves(
     bins: Array, y: Array, weight: Array, targets: Array, base: Array, trees: TreeArrays, grown: Array, eta: float,
     scores: Array,
 ) -> None:  # fmt: skip
+    """Score rows one by one, and take a step in their leaves after each."""
     for i, row in enumerate(bins):
         for k, target in enumerate(targets):
             leaves = [(k, t, leaf_of(row, trees, k, t)) for t in range(grown[k])]
-            scores[i, k] = base[k] + sum(trees.values[leaf] for leaf in leaves)
+            scores[i, k] = base[k] + sum(trees[VALUES][leaf] for leaf in leaves)
             slope = (logistic(scores[i, k]) - float(y[i] == target)) * weight[i]
             for leaf in leaves:
-                trees.squares[leaf] += slope * slope
-                trees.values[leaf] -= eta * slope / np.sqrt(trees.squares[leaf])
+                trees[SQUARES][leaf] += slope * slope
+                trees[VALUES][leaf] -= eta * slope / np.sqrt(trees[SQUARES][leaf])

@@ -1,6 +1,7 @@
 """Estimators: a self-tuning classifier for AUC, a ranker, a regressor and a transformer."""
 
 from pairloom.estimators.auc import AUCClassifier
+from pairloom.estimators.boosting import BoostingClassifier
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.estimators.ranker import PairwiseRanker
 from pairloom.estimators.regressor import PairwiseRegressor
@@ -9,6 +10,7 @@ from pairloom.metrics.concordance import concordance
 
 __all__ = [
     "AUCClassifier",
+    "BoostingClassifier",
     "FeatureTransformer",
     "PairwiseClassifier",
     "PairwiseRanker",

@@ -1,6 +1,7 @@
 """Models: learners composed of parts, rules, exact minimisers, kernel expansions, and several models at once."""
 
 from pairloom.models.base import Many, Model
+from pairloom.models.boosting import Boosting
 from pairloom.models.exact import ExactLearner, ExactPath
 from pairloom.models.expansion import Expansion
 from pairloom.models.grid import Grid
@@ -9,6 +10,7 @@ from pairloom.models.rule import Rule, RuleLearner
 from pairloom.models.step_path import StepPath
 
 __all__ = [
+    "Boosting",
     "ExactLearner",
     "ExactPath",
     "Expansion",

@@ -11,7 +11,7 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_count, check_number, check_part
 from pairloom.base.csr import is_sparse
-from pairloom.base.randomness import fresh_seed
+from pairloom.base.randomness import fresh_seed, generator
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
@@ -20,8 +20,8 @@ from pairloom.engines.base import Engine, EngineName, check_engine, run_engine
 from pairloom.engines.boosting import BLOCK_TREES
 from pairloom.models.base import Dtype, Many, code_of
 from pairloom.models.boosting_growth import FIRST_LEAVES, begin, binned_ring, next_step, work
-from pairloom.models.boosting_state import BoostingState, Ring
-from pairloom.models.boosting_sum import BoostedSum, add_scores, check_bins
+from pairloom.models.boosting_state import BoostingState, Growing, Ring
+from pairloom.models.boosting_sum import BoostedSum, binned, check_bins
 from pairloom.pairs import OppositeClass
 
 MAX_ROWS = 16_384
@@ -56,12 +56,12 @@ class Boosting(Many):
         s(x) = b + \sum_{m=1}^{M} \rho\, v_m(\ell_m(x)), \qquad
         v = -\frac{\sum_i g_i}{\sum_i h_i + \alpha}
 
-    The newest ``n_rows`` rows are kept, binned; no class has to give way to another while it has fewer than its share.
-    A generation of trees starts at rows 16, 32, ..., 256, 362, ..., and later every ``n_rows`` / 2 rows. Its trees are
-    grown one by one, spread over the following rows, so that no row waits for more than about one tree. An arriving row
-    is first scored by the trees so far, which have not seen it, and then joins the rows on which the next trees grow.
-    These scores show how many trees are best: the sum is cut there when the generation is complete. It then replaces
-    the one before it, and its leaves continue to learn with small steps.
+    The newest ``n_rows`` rows are kept, of each class at least the newest ``n_rows`` / (2 classes). A generation of
+    trees starts at rows 16, 32, ..., 256, 362, ..., and later every ``n_rows`` / 2 rows. Its trees are grown one by
+    one, spread over the following rows, so that no row waits for more than a few small trees or one large tree. An
+    arriving row is first scored by the trees so far, which have not seen it, and then joins the rows on which the next
+    trees grow. These scores show how many trees are best: the sum is cut there when the generation is complete. It then
+    replaces the one before it, and its leaves continue to learn with small steps.
 
     Missing values (NaN) have a bin of their own. Splits on categories sort them by their mean slope in the node.
 
@@ -113,7 +113,8 @@ class Boosting(Many):
             check_count(name, getattr(self, name))
         if self.n_rows > MAX_ROWS or self.max_leaves < 2:
             raise ValueError(
-                f"n_rows must be at most {MAX_ROWS:,} and max_leaves at least 2; got {self.n_rows} and {self.max_leaves}"
+                f"n_rows must be at most {MAX_ROWS:,}, and max_leaves at least 2; "
+                f"got n_rows={self.n_rows} and max_leaves={self.max_leaves}"
             )
         check_number("learning_rate", self.learning_rate, 0, open_low=True)
         check_number("alpha", self.alpha, 0)
@@ -142,10 +143,11 @@ class Boosting(Many):
     def init(self, n_features: int, first: Batch | None) -> BoostingState:
         if self.categories and max(self.categories) >= n_features:
             raise ValueError(f"categories={self.categories} names a column beyond the {n_features} columns of the rows")
+        assert self.seed is not None
         leaves = min(FIRST_LEAVES, self.max_leaves)
         state = BoostingState(
-            Ring.empty(0, n_features, self.dtype), [], [], None, None, np.zeros(self.pairs.n_groups), self.n_trees,
-            leaves, 0,
+            Ring.empty(0, n_features, self.dtype), generator(self.seed), [], [], None, None,
+            np.zeros(self.pairs.n_groups), self.n_trees, leaves, 0,
         )  # fmt: skip
         begin(self, state)
         return state
@@ -157,37 +159,37 @@ class Boosting(Many):
 
     def learn(self, state: BoostingState, batch: Batch, loops: Any) -> Array:
         """Score rows, learn them, and do what is due after the last one."""
-        scores = self._score_and_learn_leaves(state, batch, loops)
+        bins = [binned(one, batch.X, loops) for one in state.bins]
+        scores = self._score_and_learn_leaves(state, batch, bins, loops)
         slots = state.ring.add(batch.X, batch.y, batch.weight, state.t, self.pairs.n_groups)
-        if state.bins:
-            self._arrive(state, batch, slots, loops)
+        if bins:
+            binned_ring(state, loops)[:, slots] = bins[-1].T
+        if state.growing is not None:
+            self._arrive(state.growing, batch, slots, bins[-1], loops)
         np.add.at(state.came, batch.y.astype(np.int64), batch.weight)  # row by row: the chunking must not matter
         state.t += len(batch)
         state.age += len(batch)
         work(self, state, loops)
         return scores
 
-    def _score_and_learn_leaves(self, state: BoostingState, batch: Batch, loops: Any) -> Array:
+    def _score_and_learn_leaves(self, state: BoostingState, batch: Batch, bins: list[Array], loops: Any) -> Array:
         """Return the mean score of the generations, and let the leaves of the newest one learn."""
         total = np.zeros((len(batch), self.n_vectors))
         if not state.generations:
             return total
         *older, newest = state.generations
-        add_scores(state.bins, older, self.category(batch.X.shape[1]), batch.X, total, loops)
-        bins, scores = self._bins(state, newest.bins, batch.X, loops), np.empty_like(total)
+        for one in older:
+            total += one.base
+            loops.walk(bins[one.bins], one.trees.arrays, one.trees.grown, total)
+        scores = np.empty_like(total)
         loops.learn_leaves(
-            bins, batch.y, batch.weight / newest.unit, self.pairs.targets, newest.base, newest.trees.arrays,
-            newest.trees.grown, self.eta, scores,
+            bins[newest.bins], batch.y, batch.weight / newest.unit, self.pairs.targets, newest.base,
+            newest.trees.arrays, newest.trees.grown, self.eta, scores,
         )  # fmt: skip
         return (total + scores) / len(state.generations)
 
-    def _arrive(self, state: BoostingState, batch: Batch, slots: Array, loops: Any) -> None:
-        """Bin new rows of the ring, and score them by the growing trees."""
-        ring_bins, growing = binned_ring(self, state, loops), state.growing
-        bins = self._bins(state, -1, batch.X, loops, None if growing is None else growing.binned)
-        ring_bins[:, slots] = bins.T
-        if growing is None:
-            return
+    def _arrive(self, growing: Growing, batch: Batch, slots: Array, bins: Array, loops: Any) -> None:
+        """Score new rows of the ring by the growing trees."""
         made, scores = growing.generation, np.empty((len(batch), self.n_vectors))
         positive = batch.y[:, None] == self.pairs.targets
         factors = (batch.weight / made.unit)[:, None] * np.where(positive, growing.factors, 1.0)
@@ -197,12 +199,6 @@ class Boosting(Many):
         )  # fmt: skip
         growing.scores[slots] = scores
 
-    def _bins(self, state: BoostingState, index: int, X: Array, loops: Any, count: int | None = None) -> Array:
-        """Return the bins (rows, d) of rows, in the first ``count`` columns."""
-        bins, d = np.zeros(X.shape, np.uint8), X.shape[1]
-        loops.bin_rows(X, self.category(d), state.bins[index].cuts, d if count is None else count, bins)
-        return bins
-
     def score(self, state: BoostingState, X: Any) -> Array:
         """Return the mean score of the generations; 0 before the first is complete."""
         out = np.zeros((X.shape[0], self.n_vectors))
@@ -210,11 +206,10 @@ class Boosting(Many):
         return out
 
     def linear_sum(self, state: BoostingState, slopes: Array) -> BoostedSum:
-        d = state.ring.X.shape[1]
-        return BoostedSum(state.bins, state.generations, self.category(d), slopes)
+        return BoostedSum(state.bins, state.generations, slopes)
 
     def next_row(self, state: BoostingState) -> int:
-        return state.t + max(1, next_step(state) - state.age)
+        return state.t + max(1, next_step(state)[0] - state.age)
 
     def pick(self, index: int) -> Self:
         """Return the model."""
@@ -274,5 +269,5 @@ def check_state(model: Boosting, t: int, state: BoostingState) -> None:
     if trees != growing.goal or not 0 < growing.goal <= model.n_trees or growing.curve.max_leaves != leaves:
         raise WrongState("must have room for its trees", "growing")
     turn, last = max(0, growing.done - 1) // model.n_vectors, -(-growing.done // model.n_vectors)
-    if growing.done > total or (made.trees.grown > last).any() or not growing.start <= state.age < next_step(state):
+    if growing.done > total or (made.trees.grown > last).any() or not growing.start <= state.age < next_step(state)[0]:
         raise WrongState(f"must have the trees of row {t}, {turn} or more", "growing")

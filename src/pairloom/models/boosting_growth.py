@@ -1,25 +1,28 @@
 """How a generation of boosted trees grows while rows arrive: bins first, then tree by tree, until it takes over."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pairloom.base.clock import generation_end, row_between
-from pairloom.base.randomness import generator
 from pairloom.base.typing import Array
 from pairloom.engines.bins import N_BINS, N_CUTS
-from pairloom.engines.boosting import BLOCK_TREES, Growth
+from pairloom.engines.boosting import BLOCK_TREES
 from pairloom.models.boosting_state import Bins, BoostingState, Curve, Generation, Growing, Trees
 
 if TYPE_CHECKING:
     from pairloom.models.boosting import Boosting
 
+Action = Callable[["Boosting", BoostingState, Any], None]
+"""What is due: a function of model, state and the loops of an engine."""
+
 FIRST_LEAVES, MIN_LEAVES, MIN_GOAL = 7, 4, 40
 """Leaves of the first trees, the fewest, and the fewest trees that a generation aims at."""
 
 ROWS_PER_LEAF, DEEPEN_AT, LEVEL_OFF_AT = 64, 0.85, 0.4
-"""Trees get larger if the best sum has at least 85 % of the trees aimed at, and the ring 64 rows for each leaf; they get
-smaller if it has less than 40 % of all trees."""
+"""Trees become larger if the best sum has at least 85 % of the trees aimed at, and the ring 64 rows for each leaf, and
+smaller if it has less than 40 % of the maximum."""
 
 CURVE_MEMORY = 0.5
 """Weight of the curve of the generation before."""
@@ -37,6 +40,9 @@ SAMPLE_ROWS, MANY_ROWS, FEW_COLUMNS = 4096, 4000, 24
 
 BIN_STEPS = 8
 """Minimum number of steps in which columns get new bins; with many columns, 8 of them in a step."""
+
+ROWS_APART = 16
+"""Minimum number of rows between two steps of a growing generation."""
 
 KEEP_BINS = 4
 """Bins are fitted again when the number of rows has doubled, later after four times the rows of the ring."""
@@ -56,7 +62,7 @@ def begin(model: "Boosting", state: BoostingState) -> None:
     ):  # fmt: skip
         state.fitted = start
         d = state.ring.X.shape[1]
-        state.bins.append(Bins(np.full((d, N_CUTS), np.inf, state.ring.X.dtype), np.zeros(d, np.int64)))
+        state.bins.append(Bins(np.full((d, N_CUTS), np.inf, state.ring.X.dtype), model.category(d)))
         binned = 0
     else:
         binned = state.ring.X.shape[1]
@@ -71,7 +77,7 @@ def started(model: "Boosting", state: BoostingState, n: int, binned: int) -> Gro
     unit = float(ring.sum() / n)
     inside, came = (of_targets(weights, model) for weights in (ring, state.came))
     outside, other = ring.sum() - inside, state.came.sum() - came
-    # Rare classes stay in the ring for longer: arriving rows are weighted as if classes were as frequent as in the ring.
+    # Rare classes stay in the ring for longer: arriving rows are weighted as if classes were as frequent as there.
     factors = (inside / np.maximum(outside, unit)) / ((came + unit) / (other + unit))
     generation = Generation(
         Trees.empty(len(targets), goal, state.max_leaves),
@@ -95,20 +101,23 @@ def empty_curve(model: "Boosting", max_leaves: int) -> Curve:
     return Curve(max_leaves, np.zeros(shape), np.zeros(shape))
 
 
-def next_step(state: BoostingState) -> int:
-    """Return the age at which the growing generation gets bins or a tree, or the period ends."""
+def next_step(state: BoostingState) -> tuple[int, Action]:
+    """Return the age at which the growing generation gets bins or a tree, or the period ends, and the function for it.
+
+    Steps are at least 16 rows apart; trees due within these are grown together.
+    """
     growing, end = state.growing, state.end
     if growing is None:
-        return end
-    d, n_targets = state.ring.X.shape[1], growing.scores.shape[1]
+        return end, next_period
+    d, total = state.ring.X.shape[1], growing.goal * growing.scores.shape[1]
     if growing.binned < d:
         steps = bin_steps(end - growing.start, d)
-        step = growing.binned * steps // d + 1
-        return row_between(growing.start, end, step, 10 * steps)
-    total = growing.goal * n_targets
-    if growing.done < total:  # the first tree after a tenth of the rows, the last before nine tenths
-        return row_between(growing.start, end, total + 8 * growing.done, 10 * total)
-    return end
+        row, action = row_between(growing.start, end, growing.binned * steps // d + 1, 10 * steps), bin_more
+    elif growing.done < total:  # the first tree after a tenth of the rows, the last before nine tenths
+        row, action = row_between(growing.start, end, total + 8 * growing.done, 10 * total), grow_tree
+    else:
+        return end, next_period
+    return min(end, row + -row % ROWS_APART), action
 
 
 def bin_steps(span: int, d: int) -> int:
@@ -118,44 +127,44 @@ def bin_steps(span: int, d: int) -> int:
 
 def work(model: "Boosting", state: BoostingState, loops: Any) -> None:
     """Do what is due at this age."""
-    while state.age >= next_step(state):
-        growing = state.growing
-        if state.age >= state.end:
-            if growing is not None:
-                take_over(model, state, growing)
-            begin(model, state)
-        elif growing is not None and growing.binned < state.ring.X.shape[1]:
-            bin_more(model, state, growing, loops)
-        elif growing is not None:
-            grow_tree(model, state, growing, loops)
+    row, action = next_step(state)
+    while state.age >= row:
+        action(model, state, loops)
+        row, action = next_step(state)
 
 
-def bin_more(model: "Boosting", state: BoostingState, growing: Growing, loops: Any) -> None:
+def next_period(model: "Boosting", state: BoostingState, loops: Any) -> None:
+    """Let the growing generation take over, and begin the next period."""
+    if state.growing is not None:
+        take_over(model, state, state.growing)
+    begin(model, state)
+
+
+def bin_more(model: "Boosting", state: BoostingState, loops: Any) -> None:
     """Fit the bins of some more columns, and bin the rows of the ring."""
-    ring, bins = state.ring, state.bins[-1]
+    ring, bins, growing = state.ring, state.bins[-1], state.growing
+    assert growing is not None
     n, d = ring.count, ring.X.shape[1]
     steps = bin_steps(state.end - growing.start, d)
     step = growing.binned * steps // d + 1
     start, end = growing.binned, -(-d * step // steps)
-    category = model.category(d)
     for c in range(start, end):
-        values = ring.X[:n : max(1, n // SAMPLE_ROWS), c]
+        values = ring.X[: n : max(1, n // SAMPLE_ROWS), c]
         values = np.sort(values[~np.isnan(values)])
         n_bins = N_BINS - 1 if n >= MANY_ROWS or d <= FEW_COLUMNS else N_BINS // 2 - 1
-        bins.count[c] = loops.fit_cuts(values, category[c], max(2, len(values) // 2000), n_bins, bins.cuts[c])
-    loops.bin_columns(ring.X, n, start, end, category, bins.cuts, binned_ring(model, state, loops))
+        loops.fit_cuts(values, bins.category[c], max(2, len(values) // 2000), n_bins, bins.cuts[c])
+    loops.bin_columns(ring.X, n, start, end, bins.category, bins.cuts, binned_ring(state, loops))
     growing.binned = end
 
 
-def binned_ring(model: "Boosting", state: BoostingState, loops: Any) -> Array:
-    """Return the bins of the rows in the ring, for the columns that have bins."""
+def binned_ring(state: BoostingState, loops: Any) -> Array:
+    """Return the newest bins of the rows in the ring; zeros before there are bins."""
     if state.ring_bins is None:
         n, d = state.ring.X.shape
         state.ring_bins = np.zeros((d, n), np.uint8)
-        count = d if state.growing is None else state.growing.binned
         if state.bins:
-            args = (model.category(d), state.bins[-1].cuts, state.ring_bins)
-            loops.bin_columns(state.ring.X, state.ring.count, 0, count, *args)
+            bins = state.bins[-1]
+            loops.bin_columns(state.ring.X, state.ring.count, 0, d, bins.category, bins.cuts, state.ring_bins)
     return state.ring_bins
 
 
@@ -168,31 +177,28 @@ def resized_bins(bins: Array | None, size: int) -> Array | None:
     return made
 
 
-def grow_tree(model: "Boosting", state: BoostingState, growing: Growing, loops: Any) -> None:
+def grow_tree(model: "Boosting", state: BoostingState, loops: Any) -> None:
     """Grow the next tree; the targets take turns."""
-    ring, trees, n = state.ring, growing.generation.trees, state.ring.count
+    ring, growing, n, d = state.ring, state.growing, state.ring.count, state.ring.X.shape[1]
+    assert growing is not None
+    made, bins = growing.generation, state.bins[-1]
     t, k = divmod(growing.done, growing.scores.shape[1])
     positive = ring.y[:n] == model.pairs.targets[k]
     growing.done += 1
-    state.turn += 1
     if min(positive.sum(), n - positive.sum()) < 2:
         return
-    d, m = ring.X.shape[1], growing.n_columns
-    assert model.seed is not None
     columns = np.arange(d)
-    if m < d:
-        columns = np.sort(generator(model.seed + state.turn).choice(d, m, replace=False))
-    growth = Growth(
+    if growing.n_columns < d:
+        columns = np.sort(state.rng.choice(d, growing.n_columns, replace=False))
+    growth = (
         growing.curve.max_leaves, min(model.min_rows, max(2, n // 20)), model.alpha, model.learning_rate,
-        model.seed + state.turn,
+        int(state.rng.integers(2**31)),
     )  # fmt: skip
-    category = model.category(d)
-    last = np.where(category, N_BINS - 1, state.bins[-1].count + 1)
     loops.grow(
-        binned_ring(model, state, loops), columns, category, last, positive, ring.weight[:n] / growing.generation.unit,
-        growing.scores[:n, k], growth, type(trees.arrays)(*(array[k, t] for array in trees.arrays)),
+        binned_ring(state, loops), columns, bins.category, bins.last, positive, ring.weight[:n] / made.unit,
+        growing.scores[:n, k], growth, tuple(array[k, t] for array in made.trees.arrays),
     )  # fmt: skip
-    trees.grown[k] = t + 1
+    made.trees.grown[k] = t + 1
 
 
 def take_over(model: "Boosting", state: BoostingState, growing: Growing) -> None:

@@ -9,7 +9,7 @@ from pairloom.base.compiled import compiled
 from pairloom.base.spec import Count, Size
 from pairloom.base.tree import DERIVED, node
 from pairloom.base.typing import Array
-from pairloom.engines.bins import N_CUTS
+from pairloom.engines.bins import N_BINS, N_CUTS
 from pairloom.engines.boosting import TreeArrays
 
 NOWHERE = -1
@@ -73,7 +73,11 @@ class Ring:
         slots = np.empty(len(y), np.int64)
         quota = len(self.y) // (2 * n_classes)
         self.count = assign_slots(y.astype(np.int64), first, self.count, quota, self.row, self.queues, slots)
-        self.X[slots], self.y[slots], self.weight[slots] = X, y, weight  # of rows with the same slot, the last one stays
+        self.X[slots], self.y[slots], self.weight[slots] = (
+            X,
+            y,
+            weight,
+        )  # of rows with the same slot, the last one stays
         return slots
 
     def class_weights(self, n_classes: int) -> Array:
@@ -123,7 +127,7 @@ def pop_oldest(quota: int, row: Array, queues: Queues) -> int:
     for c in range(len(queues.size)):
         if queues.size[c] > quota and (k < 0 or row[queues.oldest[c]] < row[queues.oldest[k]]):
             k = c
-    slot = queues.oldest[k]
+    slot: int = queues.oldest[k]
     queues.oldest[k] = queues.after[slot]
     queues.size[k] -= 1
     return slot
@@ -131,10 +135,15 @@ def pop_oldest(quota: int, row: Array, queues: Queues) -> int:
 
 @node
 class Bins:
-    """The cuts between the bins of each column, padded with infinity, and their number."""
+    """The cuts between the bins of each column, padded with infinity, and whether the column is a category."""
 
     cuts: Annotated[Array, f"R d {N_CUTS}"]
-    count: Annotated[Array, f"i8 d 0:{N_CUTS + 1}"]
+    category: Annotated[Array, "b1 d"]
+
+    @property
+    def last(self) -> Array:
+        """The last bin of each column."""
+        return np.where(self.category, N_BINS - 1, 1 + np.isfinite(self.cuts).sum(axis=1))
 
 
 @node
@@ -164,22 +173,23 @@ class Trees:
 
     @property
     def arrays(self) -> TreeArrays:
-        """The arrays for compiled loops."""
-        return TreeArrays(self.columns, self.masks, self.children, self.values, self.squares)
+        """The arrays for compiled loops, a plain tuple: Numba unpacks named tuples slowly."""
+        return self.columns, self.masks, self.children, self.values, self.squares
 
     def cut(self, grown: Array) -> "Trees":
         """Return the first ``grown`` trees of each target."""
         n = int(grown.max(initial=0))
         nodes = 1 + int(np.where(self.columns[:, :n] >= 0, self.children[:, :n] + 1, 0).max(initial=0))
-        return Trees(*(array[:, :n, :nodes].copy() for array in self.arrays), grown.copy())
+        columns, masks, children, values, squares = (array[:, :n, :nodes].copy() for array in self.arrays)
+        return Trees(columns, masks, children, values, squares, grown.copy())
 
 
 @node
 class Generation:
     """Trees that predict: the score is ``base`` plus the values of their leaves.
 
-    ``bins``: the index of their bins in ``BoostingState.bins``; ``rows``: size of the ring when the first tree was grown;
-    ``unit``: the mean weight of these rows.
+    ``bins``: the index of their bins in ``BoostingState.bins``; ``rows``: rows in the ring when the first tree was
+    grown; ``unit``: the mean weight of these rows.
     """
 
     trees: Trees
@@ -202,8 +212,8 @@ class Curve:
 class Growing:
     """A generation while its trees grow, ``done`` of ``goal`` for each target; ``binned``: columns with new bins.
 
-    ``start``: its first row; ``n_columns``: columns tried for each tree; ``scores``: of the rows in the ring by the trees so
-    far; ``factors``: the weight of positive rows in ``curve``.
+    ``start``: the age at which it started; ``n_columns``: columns tried for each tree; ``scores``: of the rows in the
+    ring by the trees so far; ``factors``: the weight of positive rows in ``curve``.
     """
 
     generation: Generation
@@ -221,13 +231,14 @@ class Growing:
 class BoostingState:
     """The state after ``t`` rows, of which ``age`` are not forgotten.
 
-    ``bins``: those of the served generations, and the newest. ``generations``: at most two, whose mean predicts.
-    ``end``: the age at which the current period ends; ``fitted``: the age at which the newest bins were fitted, 0 without
-    bins; ``turn``: trees grown so far. ``goal`` and ``max_leaves`` of the next generation follow from the ``curve`` of the
-    last. ``came``: weight of the rows so far by class. ``ring_bins`` (d, slots): the newest bins of the rows in the ring.
+    ``bins``: those of the generations, and the newest. ``generations``: at most two, whose mean predicts. ``end``: the
+    age at which the current period ends; ``fitted``: the age at which the newest bins were fitted, 0 without bins.
+    ``goal`` and ``max_leaves`` of the next generation follow from the ``curve`` of the last. ``came``: weight of the
+    rows so far by class. ``ring_bins`` (d, slots): the newest bins of the rows in the ring.
     """
 
     ring: Ring
+    rng: np.random.Generator
     bins: list[Bins]
     generations: list[Generation]
     growing: Growing | None
@@ -239,5 +250,4 @@ class BoostingState:
     t: Count = 0
     age: Count = 0
     fitted: Count = 0
-    turn: Count = 0
     ring_bins: Array | None = field(default=None, repr=False, metadata=DERIVED)

@@ -14,17 +14,11 @@ from pairloom.features.capabilities import FrozenShare, FrozenSum
 from pairloom.models.boosting_state import Bins, Generation
 
 
-def add_scores(
-    bins: Sequence[Bins], generations: Sequence[Generation], category: Array, X: Array, out: Array, loops: Any = boosting
-) -> None:
-    """Add the score of each generation to ``out`` (rows, targets)."""
-    binned: dict[int, Array] = {}
-    for one in generations:
-        if one.bins not in binned:
-            rows = binned[one.bins] = np.empty(X.shape, np.uint8)
-            loops.bin_rows(X, category, bins[one.bins].cuts, X.shape[1], rows)
-        out += one.base
-        loops.walk(binned[one.bins], one.trees.arrays, one.trees.grown, out)
+def binned(bins: Bins, X: Array, loops: Any = boosting) -> Array:
+    """Return the bins of rows."""
+    out = np.empty(X.shape, np.uint8)
+    loops.bin_rows(X, bins.category, bins.cuts, out)
+    return out
 
 
 @dataclass(frozen=True)
@@ -33,17 +27,18 @@ class BoostedSum:
 
     bins: Sequence[Bins]
     generations: Sequence[Generation]
-    category: Array
     slopes: Array
 
     def add(self, X: Array, out: Array) -> None:
-        total = np.zeros_like(out)
-        add_scores(self.bins, self.generations, self.category, X, total)
+        total, rows = np.zeros_like(out), {one.bins: binned(self.bins[one.bins], X) for one in self.generations}
+        for one in self.generations:
+            total += one.base
+            boosting.walk(rows[one.bins], one.trees.arrays, one.trees.grown, total)
         out += self.slopes[0] * (total / max(1, len(self.generations)))
 
     def frozen(self, share: FrozenShare) -> "FrozenBoosting":
         bins, generations = copy(list(self.bins)), copy(list(self.generations))
-        return FrozenBoosting(*share, bins, generations, self.category.copy(), self.slopes.copy())
+        return FrozenBoosting(*share, bins, generations, self.slopes.copy())
 
 
 @node
@@ -52,14 +47,13 @@ class FrozenBoosting(FrozenSum):
 
     bins: list[Bins]
     generations: list[Generation]
-    category: Annotated[Array, "b1 d"]
     slopes: Annotated[Array, "f8 1 v"]
 
     def check(self) -> None:
         check_bins(self.generations, self.bins)
 
     def add(self, X: Array, out: Array) -> None:
-        BoostedSum(self.bins, self.generations, self.category, self.slopes).add(X, out)
+        BoostedSum(self.bins, self.generations, self.slopes).add(X, out)
 
 
 def check_bins(generations: Sequence[Generation], bins: Sequence[Bins]) -> None:

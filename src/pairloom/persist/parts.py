@@ -25,13 +25,13 @@ from pairloom.models.base import Model
 from pairloom.models.rule import Rule
 from pairloom.pairs import Pairs
 from pairloom.persist.format import DTYPES, ModelFileError
-from pairloom.race import Budget, Descent, Exact, Portfolio, Steps
+from pairloom.race import Budget, Head, Portfolio
 from pairloom.steps import Penalty, Schedule
 from pairloom.stream import Detector, Hook, Stream
 
 BASES = (
-    FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Exact, Descent,
-    Steps, Columns, Hook, TimeColumn, StreamEstimator, FeatureTransformer, Stream,
+    FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Head,
+    Columns, Hook, TimeColumn, StreamEstimator, FeatureTransformer, Stream,
 )  # fmt: skip
 """Classes that a file may name: these and their subclasses in the package."""
 

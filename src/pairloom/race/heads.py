@@ -12,6 +12,8 @@ from pairloom.memory import Latest, Strata
 from pairloom.memory.base import Space
 from pairloom.memory.strata import Representative
 from pairloom.models.base import Dtype, Many
+from pairloom.models.boosting import Boosting
+from pairloom.models.boosting_growth import MIN_COLUMNS
 from pairloom.models.class_moments import BLOCK_ROWS
 from pairloom.models.exact import LARGE_DIM, ExactPath
 from pairloom.models.grid import Grid
@@ -28,6 +30,9 @@ SOLUTION_FLOPS, SOLUTION_ROWS_SMALL, SOLUTION_ROWS_LARGE = 1.5e7, 64, 1024
 
 CELL_FLOPS = 2000.0
 """Cost of a step of several models, per cell and row of a pair."""
+
+BOOSTING_FLOPS, TRIED_FLOPS, BIN_FLOPS = 1.2e6, 6e4, 1e4
+"""Cost of boosting per row: a constant, and terms per column that trees try and per column."""
 
 
 class Head(ABC):
@@ -124,6 +129,45 @@ class Steps(Head):
         """Weights, sums of squares and partners."""
         weights = 2 * n_targets(n_classes) * self.n_models * features.n_outputs(n_features)
         return itemsize * (weights + n_classes * self.partners * (n_features + n_cells(features)))
+
+
+@dataclass(frozen=True)
+class Boosted(Head):
+    """Gradient boosting (:class:`~pairloom.models.Boosting`) on the columns as they are; it needs no feature map.
+
+    Parameters
+    ----------
+    n_trees : trees of a generation, for each class.
+    max_leaves : maximum number of leaves.
+    n_rows : newest rows kept.
+    """
+
+    n_trees: int = 100
+    max_leaves: int = 31
+    n_rows: int = 16_384
+
+    def __post_init__(self) -> None:
+        Boosting(n_trees=self.n_trees, max_leaves=self.max_leaves, n_rows=self.n_rows, seed=0)  # checks them
+
+    @property
+    def n_models(self) -> int:
+        return 1
+
+    def learner(
+        self, features: FeatureMap, pairs: OppositeClass, *, dtype: Dtype, seed: int | None, **rest: Any
+    ) -> Boosting:
+        return Boosting(
+            pairs=pairs, n_trees=self.n_trees, max_leaves=self.max_leaves, n_rows=self.n_rows, dtype=dtype, seed=seed,
+            engine=rest["engine"],
+        )  # fmt: skip
+
+    def flops(self, features: FeatureMap, n_features: int) -> float:
+        return BOOSTING_FLOPS + TRIED_FLOPS * min(n_features, MIN_COLUMNS) + BIN_FLOPS * n_features
+
+    def nbytes(self, features: FeatureMap, n_features: int, n_classes: int, itemsize: int) -> int:
+        """The ring and its bins; the nodes of three generations."""
+        nodes = 3 * n_targets(n_classes) * self.n_trees * 2 * self.max_leaves
+        return self.n_rows * ((itemsize + 1) * n_features + 8 * (3 + n_targets(n_classes))) + 32 * nodes
 
 
 @dataclass(frozen=True)

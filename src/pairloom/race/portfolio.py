@@ -11,7 +11,7 @@ from pairloom.features.scaling import Scaling, check_scaling
 from pairloom.models.base import Many
 from pairloom.pairs import OppositeClass
 from pairloom.race.evidence import MAX_WINDOWS, WINDOW_ROWS
-from pairloom.race.heads import Descent, Exact, Head, Steps, n_targets
+from pairloom.race.heads import Boosted, Descent, Exact, Head, Steps, n_targets
 from pairloom.stream.hooks import N_RECENT
 
 FLOPS_PER_MICROSECOND = 1e5
@@ -91,6 +91,7 @@ class Portfolio:
     Parameters
     ----------
     forests : maps of cells, each with a path of ``steps``.
+    boosted : gradient boosting; None: without.
     kernels : scaling of the columns, and factor of the kernel's width, of each small kernel space.
     gamma : rule of the kernel's width.
     n_landmarks : landmarks of the small kernel spaces.
@@ -100,20 +101,18 @@ class Portfolio:
         linear models), steps per coordinate on forests, and gradient steps on a linear map of more than ``max_exact``
         columns.
     max_exact : maximum number of columns for an exact linear model.
-    max_grown : maximum number of columns for forests. Data with more columns is mostly sparse, and trees are slow to
-        find columns that are not empty. A second, unscaled linear model replaces the forests: scaling would give the
-        rarest columns the largest values.
+    max_grown : maximum number of columns for boosting and forests. Data with more columns is mostly sparse, and trees
+        are slow to find columns that are not empty. A second, unscaled linear model replaces them: scaling would give
+        the rarest columns the largest values.
 
     For other candidates, override ``candidates`` in a subclass.
 
     >>> [candidate.name for candidate in Portfolio(kernels=(("wide", 1.0),)).candidates(10)]
-    ['linear', 'forest, renewed', 'forest, boosted', 'kernel, width 1, wide']
+    ['linear', 'boosted', 'forest, renewed', 'kernel, width 1, wide']
     """
 
-    forests: tuple[Forest, ...] = (
-        Forest(100, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),
-        Forest(100, max_leaves=1024, growth="boosted"),
-    )
+    forests: tuple[Forest, ...] = (Forest(100, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),)
+    boosted: Boosted | None = field(default_factory=Boosted)
     kernels: tuple[tuple[Scaling, float], ...] = (("wide", 1.0), ("minmax", 4.0))
     gamma: Gamma = "median"
     n_landmarks: int = 128
@@ -142,6 +141,8 @@ class Portfolio:
         Gaussian(self.gamma)
         if self.exact is not None:
             check_part("exact", self.exact, Exact)
+        if self.boosted is not None:
+            check_part("boosted", self.boosted, Boosted)
         check_part("steps", self.steps, Steps)
         check_part("descent", self.descent, Descent)
 
@@ -156,6 +157,8 @@ class Portfolio:
         found = [Candidate("linear", "linear", Identity(scale=self.scale), head)]
         if n_features > self.max_grown and self.scale is not None:
             found.append(Candidate("linear, unscaled", "linear", Identity(), self.descent))
+        if self.boosted is not None and n_features <= self.max_grown:
+            found.append(Candidate("boosted", "boosted", Identity(), self.boosted))
         for k, forest in enumerate(self.forests if n_features <= self.max_grown else ()):
             twin = any(other.growth == forest.growth for other in self.forests[:k])
             name = f"forest, {forest.growth}" + (f", {k + 1}" if twin else "")
