@@ -13,7 +13,7 @@ from pairloom.base.batch import Batch
 from pairloom.columns.encoder import Encoder
 from pairloom.estimators.base import StreamEstimator
 from pairloom.features import Forest
-from pairloom.race import Descent, Exact, Portfolio, Steps
+from pairloom.race import Boosted, Descent, Exact, Portfolio, Steps
 from pairloom.stream import Stream
 from pairloom.stream.state import Kept
 
@@ -22,7 +22,8 @@ SMALL = Portfolio(
         Forest(8, max_leaves=16, n_rows=256, growth="renewed"), Forest(8, max_leaves=16, n_rows=256, growth="boosted"),
     ),
     kernels=(("wide", 1.0), ("minmax", 4.0)), n_landmarks=16, large_landmarks=32, exact=Exact((0.1, 1.0)),
-    steps=Steps((0.02, 0.2)), descent=Descent(steps=(("square", 0.1), ("logistic", 1.0))),
+    steps=Steps((0.02, 0.2)), boosted=Boosted(n_trees=12, max_leaves=8, n_rows=256),
+    descent=Descent(steps=(("square", 0.1), ("logistic", 1.0))),
 )  # fmt: skip
 """A race with every kind of candidate, all of them small."""
 

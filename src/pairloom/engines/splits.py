@@ -122,13 +122,13 @@ def split_number(sums: Array, last: int, total: int, slopes: Slopes, growth: Gro
     missing = sums[MISSING]
     for way in range(2 if missing != 0 else 1):
         left = missing if way == 0 else np.int64(0)
-        for b in range(1, last):
+        for b in range(1, last + 1):  # after the last bin: missing values against all others
             if sums[b] == 0:
                 continue
             left += sums[b]
             gain = gain_of(left, total - left, slopes, growth.min_rows, growth.alpha)
             if gain > TIE * best:
-                best, mask = gain, ~((one << np.int64(b + 1)) - one)
+                best, mask = gain, (np.int64(-1) << np.int64(b)) << one
                 if missing == 0:
                     mask = larger_goes(mask, one, left, total - left)
                 elif way == 1:

@@ -19,11 +19,11 @@ from pairloom.estimators.monitor.figure import plot_view
 from pairloom.estimators.monitor.view import view_of
 from pairloom.estimators.monitor.writer import ROWS_PER_CHECK, Writer
 from pairloom.estimators.parameters import estimator
+from pairloom.estimators.predictions import opposite_pairs
 from pairloom.features import FeatureMap
 from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling
 from pairloom.losses import LOSSES
-from pairloom.metrics.auc import mean_auc
 from pairloom.race import Budget, Portfolio, Race
 from pairloom.race.portfolio import pinned
 from pairloom.race.race import DROP_FROM_ROW
@@ -233,12 +233,9 @@ class AUCClassifier(PairwiseClassifier):
     @property
     def n_pairs_(self) -> int:
         """Number of pairs of different classes among the rows so far, by weight."""
-        counts = self._learned.counts
-        return int((counts.sum() ** 2 - counts @ counts) / 2)
+        return opposite_pairs(self._learned.counts)
 
     @property
     def loss_(self) -> float:
         """Share of wrongly ordered pairs among the newest rows (mean over more than two classes)."""
-        scores, codes, weight = self._recent.view()
-        area = float(mean_auc(scores[:, None, :], codes, weight, self.stream_.model.pairs.targets)[0])
-        return 0.5 if np.isnan(area) else 1.0 - area
+        return self._discordant_share

@@ -1,12 +1,10 @@
 """BoostingClassifier: gradient boosting in one pass."""
 
-import numpy as np
-
 from pairloom.base.typing import Array
 from pairloom.estimators.card import Card
 from pairloom.estimators.classifier import PairwiseClassifier
 from pairloom.estimators.parameters import estimator
-from pairloom.metrics.auc import mean_auc
+from pairloom.estimators.predictions import opposite_pairs
 from pairloom.models.boosting import Boosting
 
 
@@ -77,17 +75,14 @@ class BoostingClassifier(PairwiseClassifier):
     @property
     def n_pairs_(self) -> int:
         """Number of pairs of different classes among the rows so far, by weight."""
-        counts = self._learned.came
-        return int((counts.sum() ** 2 - counts @ counts) / 2)
+        return opposite_pairs(self._learned.came)
 
     @property
     def loss_(self) -> float:
         """Share of wrongly ordered pairs among the newest rows (mean over more than two classes)."""
-        scores, codes, weight = self._recent.view()
-        area = float(mean_auc(scores[:, None, :], codes, weight, self.stream_.model.pairs.targets)[0])
-        return 0.5 if np.isnan(area) else 1.0 - area
+        return self._discordant_share
 
     @property
     def coef_(self) -> Array:
         """Raise AttributeError: trees have no weight vector."""
-        raise AttributeError("trees have no weight vector")
+        raise AttributeError("a BoostingClassifier has trees, no weight vector")

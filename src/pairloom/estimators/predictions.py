@@ -11,6 +11,7 @@ from pairloom.base.typing import Array
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_weight import ClassWeight, without_class_weight
 from pairloom.metrics.alerts import Threshold, choose_threshold, one_aim, threshold_at
+from pairloom.metrics.auc import mean_auc
 from pairloom.metrics.intervals import Area, mean_area
 from pairloom.stream.calibration import Calibration, Fit, platt
 from pairloom.stream.drift import DriftWatch
@@ -119,6 +120,13 @@ class ClassifierPredictions(StreamEstimator):
         assert self.stream_.state is not None
         fit: Fit = self.stream_.state.observed[Calibration.name]
         return fit
+
+    @property
+    def _discordant_share(self) -> float:
+        """Share of wrongly ordered pairs among the newest rows, each scored before it was learned."""
+        scores, codes, weight = self._recent.view()
+        area = float(mean_auc(scores[:, None, :], codes, weight, self.stream_.model.pairs.targets)[0])
+        return 0.5 if np.isnan(area) else 1.0 - area
 
     def _decide(self, rows: Any) -> Array:
         if len(self._labels.classes) < 2:
@@ -261,3 +269,12 @@ class ClassifierPredictions(StreamEstimator):
         own = without_class_weight(self.class_weight, self._class_counts, self._labels, codes, weights)
         positive = codes == self._labels.codes[self.pos_label_]
         return positive[has_score], self._for_positive(self._calibrate(scores[has_score])), own[has_score]
+
+
+def opposite_pairs(counts: Array) -> int:
+    """Return the number of pairs of different classes.
+
+    >>> opposite_pairs(np.array([2.0, 3.0]))
+    6
+    """
+    return int((counts.sum() ** 2 - counts @ counts) / 2)

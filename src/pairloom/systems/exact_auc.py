@@ -7,6 +7,7 @@ import numpy as np
 from pairloom.base.typing import Array
 from pairloom.estimators.card import Card
 from pairloom.estimators.parameters import estimator
+from pairloom.estimators.predictions import opposite_pairs
 from pairloom.models.class_moments import ClassMoments
 from pairloom.models.exact import ExactLearner
 from pairloom.systems.base import LinearClassifier
@@ -63,8 +64,7 @@ class ExactAUC(LinearClassifier):
     @property
     def n_pairs_(self) -> int:
         """Number of pairs of different classes among the rows so far, by weight."""
-        counts = self._moments().counts
-        return int((counts.sum() ** 2 - counts @ counts) / 2)
+        return opposite_pairs(self._moments().counts)
 
     @property
     def loss_(self) -> float:
