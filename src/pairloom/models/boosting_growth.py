@@ -54,8 +54,8 @@ def begin(model: "Boosting", state: BoostingState) -> None:
     size = min(model.n_rows, state.end)
     if size > len(state.ring.y):
         state.ring, state.ring_bins = state.ring.resized(size), resized_bins(state.ring_bins, size)
-    n, counts = state.ring.count, np.bincount(state.ring.y[: state.ring.count].astype(np.int64), minlength=2)
-    if start == 0 or np.sum(counts >= 2) < 2:
+    n = state.ring.count
+    if start == 0 or np.sum(state.ring.class_sizes(model.pairs.n_groups) >= 2) < 2:
         return
     if state.fitted == 0 or (start >= 2 * state.fitted and start <= model.n_rows) or (
         start >= state.fitted + KEEP_BINS * model.n_rows
@@ -183,20 +183,21 @@ def grow_tree(model: "Boosting", state: BoostingState, loops: Any) -> None:
     assert growing is not None
     made, bins = growing.generation, state.bins[-1]
     t, k = divmod(growing.done, growing.scores.shape[1])
-    positive = ring.y[:n] == model.pairs.targets[k]
     growing.done += 1
-    if min(positive.sum(), n - positive.sum()) < 2:
+    target = float(model.pairs.targets[k])
+    positive = ring.class_sizes(model.pairs.n_groups)[int(target)]
+    if min(positive, n - positive) < 2:
         return
     columns = np.arange(d)
     if growing.n_columns < d:
         columns = np.sort(state.rng.choice(d, growing.n_columns, replace=False))
     growth = (
         growing.curve.max_leaves, min(model.min_rows, max(2, n // 20)), model.alpha, model.learning_rate,
-        int(state.rng.integers(2**31)),
+        int(state.rng.integers(2**31)), target, made.unit,
     )  # fmt: skip
     loops.grow(
-        binned_ring(state, loops), columns, bins.category, bins.last, positive, ring.weight[:n] / made.unit,
-        growing.scores[:n, k], growth, tuple(array[k, t] for array in made.trees.arrays),
+        binned_ring(state, loops), columns, bins.category, ring.y[:n], ring.weight[:n], growing.scores[:n, k], growth,
+        tuple(array[k, t] for array in made.trees.arrays),
     )  # fmt: skip
     made.trees.grown[k] = t + 1
 

@@ -1,7 +1,7 @@
 """The state of gradient boosting on a stream: the newest rows, their bins, and generations of trees."""
 
 from dataclasses import field
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -9,20 +9,19 @@ from pairloom.base.compiled import compiled
 from pairloom.base.spec import Count, Size
 from pairloom.base.tree import DERIVED, node
 from pairloom.base.typing import Array
-from pairloom.engines.bins import N_BINS, N_CUTS
+from pairloom.engines.bins import N_CUTS
 from pairloom.engines.boosting import TreeArrays
 
 NOWHERE = -1
 """The slot of no row."""
 
 
-class Queues(NamedTuple):
-    """The rows of each class from the oldest to the newest: ``after`` (slots,) is the next row of the same class."""
+SIZE = 3
+"""Position in ``Queues``."""
 
-    after: Array
-    oldest: Array
-    newest: Array
-    size: Array
+Queues = tuple[Array, Array, Array, Array]
+"""The rows of each class from the oldest to the newest: the next row of the same class (slots,); the oldest and newest
+row and the number of rows of each class."""
 
 
 @node
@@ -68,17 +67,24 @@ class Ring:
 
     def add(self, X: Array, y: Array, weight: Array, first: int, n_classes: int) -> Array:
         """Add rows with the row numbers ``first``, ``first`` + 1, ..., and return their slots."""
-        if self.queues is None or len(self.queues.after) != len(self.y):
-            self.queues = queues_of(self.y[: self.count], self.row[: self.count], n_classes, len(self.y))
-        slots = np.empty(len(y), np.int64)
-        quota = len(self.y) // (2 * n_classes)
-        self.count = assign_slots(y.astype(np.int64), first, self.count, quota, self.row, self.queues, slots)
+        slots, queues, quota = np.empty(len(y), np.int64), self.class_queues(n_classes), len(self.y) // (2 * n_classes)
+        self.count = assign_slots(y.astype(np.int64), first, self.count, quota, self.row, queues, slots)
         self.X[slots], self.y[slots], self.weight[slots] = (
             X,
             y,
             weight,
         )  # of rows with the same slot, the last one stays
         return slots
+
+    def class_queues(self, n_classes: int) -> Queues:
+        """Return the queues, as a plain tuple."""
+        if self.queues is None:
+            self.queues = queues_of(self.y[: self.count], self.row[: self.count], n_classes, len(self.y))
+        return self.queues
+
+    def class_sizes(self, n_classes: int) -> Array:
+        """Return the number of rows of each class."""
+        return self.class_queues(n_classes)[SIZE]
 
     def class_weights(self, n_classes: int) -> Array:
         """Return the weight of the rows of each class."""
@@ -96,7 +102,7 @@ def queues_of(y: Array, row: Array, n_classes: int, size: int) -> Queues:
         if len(own):
             after[own[:-1]] = own[1:]
             oldest[k], newest[k], count[k] = own[0], own[-1], len(own)
-    return Queues(after, oldest, newest, count)
+    return after, oldest, newest, count
 
 
 @compiled
@@ -104,32 +110,33 @@ def assign_slots(
     y: Array, first: int, count: int, quota: int, row: Array, queues: Queues, slots: Array
 ) -> int:  # fmt: skip
     """Fill ``slots`` with those of new rows, update queues and row numbers, and return the number of slots in use."""
+    after, oldest, newest, size = queues
     for i in range(len(y)):
         slot, k = count, y[i]
         if count < len(row):
             count += 1
         else:
-            slot = pop_oldest(quota, row, queues)
-        if queues.size[k]:
-            queues.after[queues.newest[k]] = slot
+            slot = pop_oldest(quota, row, after, oldest, size)
+        if size[k]:
+            after[newest[k]] = slot
         else:
-            queues.oldest[k] = slot
-        queues.newest[k] = slots[i] = slot
-        queues.size[k] += 1
+            oldest[k] = slot
+        newest[k] = slots[i] = slot
+        size[k] += 1
         row[slot] = first + i
     return count
 
 
 @compiled
-def pop_oldest(quota: int, row: Array, queues: Queues) -> int:
+def pop_oldest(quota: int, row: Array, after: Array, oldest: Array, size: Array) -> int:
     """Remove the oldest row of the classes with more than ``quota`` rows, and return its slot."""
     k = -1
-    for c in range(len(queues.size)):
-        if queues.size[c] > quota and (k < 0 or row[queues.oldest[c]] < row[queues.oldest[k]]):
+    for c in range(len(size)):
+        if size[c] > quota and (k < 0 or row[oldest[c]] < row[oldest[k]]):
             k = c
-    slot: int = queues.oldest[k]
-    queues.oldest[k] = queues.after[slot]
-    queues.size[k] -= 1
+    slot: int = oldest[k]
+    oldest[k] = after[slot]
+    size[k] -= 1
     return slot
 
 
@@ -139,11 +146,6 @@ class Bins:
 
     cuts: Annotated[Array, f"R d {N_CUTS}"]
     category: Annotated[Array, "b1 d"]
-
-    @property
-    def last(self) -> Array:
-        """The last bin of each column."""
-        return np.where(self.category, N_BINS - 1, 1 + np.isfinite(self.cuts).sum(axis=1))
 
 
 @node
