@@ -95,9 +95,11 @@ def test_the_ring_keeps_the_newest_rows_of_each_class():
     rng = np.random.default_rng(0)
     y = (rng.random(500) < 0.05).astype(float)
     ring, size = Ring.empty(40, 1, "float32"), 40
+    ring.index(2)
     for part in np.array_split(np.arange(500), [7, 100, 101, 350]):
-        ring.add(np.zeros((len(part), 1)), y[part], np.ones(len(part)), part[0], 2)
-        ring.queues = None if part[0] == 100 else ring.queues
+        ring.add(np.zeros((len(part), 1)), y[part], np.ones(len(part)), part[0])
+        if part[0] == 100:
+            ring.index(2)
     kept = list(range(size))
     for row in range(size, 500):
         sizes = {k: sum(y[r] == k for r in kept) for k in (0.0, 1.0)}

@@ -34,7 +34,7 @@ def size(candidates, d, n_classes=2):
 
 def test_the_default_candidates_are_few_and_of_different_kinds():
     candidates = Portfolio().candidates(20)
-    assert [one.family for one in candidates[:3]] == ["linear", "forest, renewed", "forest, boosted"]
+    assert [one.family for one in candidates[:3]] == ["linear", "boosted", "forest, renewed"]
     assert {one.family for one in candidates[3:]} == {"kernel"}
     assert [one.name for one in candidates[3:]] == [f"kernel, width {f:g}, {s}" for s, f in Portfolio().kernels]
     assert [one.refits for one in candidates] == [True, False, False, *[True] * len(Portfolio().kernels)]
@@ -56,7 +56,7 @@ def test_a_linear_model_of_many_columns_learns_by_steps():
 
 def test_trees_are_not_grown_from_very_many_columns_and_these_are_taken_as_they_are():
     few, many = (Portfolio().candidates(d) for d in (2000, 2001))
-    assert {one.family.split(",")[0] for one in few} == {"linear", "forest", "kernel"}
+    assert {one.family.split(",")[0] for one in few} == {"linear", "boosted", "forest", "kernel"}
     assert {one.family for one in many} == {"linear", "kernel"}
     assert [one.features.scale for one in many if one.family == "linear"] == ["wide", None]
     assert len([one for one in few if one.family == "linear"]) == 1
@@ -120,13 +120,24 @@ def test_parts_refuse_what_cannot_learn(make, message):
 @pytest.mark.parametrize("d", [4, 500])
 def test_candidates_are_as_large_as_they_say(d):
     rng = np.random.default_rng(0)
-    portfolio = Portfolio(kernels=(("wide", 1.0),), max_exact=100)
+    portfolio = Portfolio(kernels=(("wide", 1.0),), max_exact=100, boosted=None)
     for candidate in portfolio.candidates(d):
         model = candidate.model(OppositeClass(), dtype="float32", seed=0)
         state = model.init(d, batch_of(rng.normal(size=(300, d))))
         # Labels and weights of rows, which are few, are not counted.
         assert candidate.space(d, 2) == pytest.approx(nbytes(state), rel=0.25, abs=8 * 2 * 4096)
         assert candidate.nbytes(d, 2) > candidate.space(d, 2)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_boosting_is_never_larger_than_it_says(classes):
+    """Its arrays grow up to the size of the ring."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 30))
+    candidate = next(c for c in replace(SMALL, forests=()).candidates(30) if c.family == "boosted")
+    model = candidate.model(OppositeClass(classes), dtype="float32", seed=0)
+    stream = Stream(model).partial_fit(X, rng.integers(0, classes, 600))
+    assert 0.5 * candidate.space(30, classes) < nbytes(stream.learned) < candidate.space(30, classes)
 
 
 def test_a_candidate_says_what_more_features_columns_and_models_cost():
@@ -183,10 +194,10 @@ def test_what_is_admitted_is_within_half_of_the_bytes(bytes_):
 
 
 def test_forests_are_halved_before_they_are_left_out():
-    linear, forest = Portfolio().candidates(20)[:2]
-    limit = cost([linear, forest], 20)
-    assert Budget(microseconds=limit).admit(Portfolio(), 20, 2)[1] == forest
-    half = Budget(microseconds=limit - 1e-6).admit(Portfolio(), 20, 2)[1]
+    linear, boosted, forest = Portfolio().candidates(20)[:3]
+    limit = cost([linear, boosted, forest], 20)
+    assert Budget(microseconds=limit).admit(Portfolio(), 20, 2)[2] == forest
+    half = Budget(microseconds=limit - 1e-6).admit(Portfolio(), 20, 2)[2]
     assert half == replace(forest, features=replace(forest.features, n_trees=50))
 
 
@@ -249,7 +260,7 @@ def test_pins_leave_what_has_the_value():
     gamma = [one.features.kernel for one in pinned(default, gamma=0.3).candidates(5)[3:]]
     assert {(kernel.gamma, kernel.factor) for kernel in gamma} == {(0.3, 1.0)}
     assert len(gamma) == len({scale for scale, _ in default.kernels})
-    scaled = [one for one in pinned(default, scale=None).candidates(5) if "forest" not in one.name]
+    scaled = [one for one in pinned(default, scale=None).candidates(5) if one.family in ("linear", "kernel")]
     assert {one.features.scale for one in scaled} == {None}
     names = [one.name for one in scaled[1:]]
     assert names == list(dict.fromkeys(f"kernel, width {factor:g}, None" for _, factor in default.kernels))

@@ -66,6 +66,10 @@ class BoostingClassifier(PairwiseClassifier):
     def card(self) -> Card:
         return Card("this library", "d", "d", problem="pointwise", model="kernel", settled=self.n_rows)
 
+    @property
+    def _takes_nan(self) -> bool:
+        return True
+
     def _make_model(self, n_classes: int, seed: int | None) -> Boosting:
         return Boosting(
             n_trees=self.n_trees, learning_rate=self.learning_rate, max_leaves=self.max_leaves, min_rows=self.min_rows,

@@ -19,7 +19,7 @@ from pairloom.engines import boosting, boosting_reference
 from pairloom.engines.base import Engine, EngineName, check_engine, run_engine
 from pairloom.engines.boosting import BLOCK_TREES
 from pairloom.models.base import Dtype, Many, code_of
-from pairloom.models.boosting_growth import FIRST_LEAVES, begin, binned_ring, next_step, work
+from pairloom.models.boosting_growth import FIRST_LEAVES, begin, next_step, work
 from pairloom.models.boosting_state import BoostingState, Growing, Ring
 from pairloom.models.boosting_sum import BoostedSum, binned, check_bins
 from pairloom.pairs import OppositeClass
@@ -161,9 +161,9 @@ class Boosting(Many):
         """Score rows, learn them, and do what is due after the last one."""
         bins = [binned(one, batch.X, loops) for one in state.bins]
         scores = self._score_and_learn_leaves(state, batch, bins, loops)
-        slots = state.ring.add(batch.X, batch.y, batch.weight, state.t, self.pairs.n_groups)
+        slots = state.ring.add(batch.X, batch.y, batch.weight, state.t)
         if bins:
-            binned_ring(state, loops)[:, slots] = bins[-1].T
+            state.ring_bins[:, slots] = bins[-1].T
         if state.growing is not None:
             self._arrive(state.growing, batch, slots, bins[-1], loops)
         np.add.at(state.came, batch.y.astype(np.int64), batch.weight)  # row by row: the chunking must not matter
@@ -208,6 +208,10 @@ class Boosting(Many):
     def linear_sum(self, state: BoostingState, slopes: Array) -> BoostedSum:
         return BoostedSum(state.bins, state.generations, slopes)
 
+    def shaped(self, scores: Array) -> Array:
+        """Reshape scores for users: a column per class, or one dimension for two classes."""
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
     def next_row(self, state: BoostingState) -> int:
         return state.t + max(1, next_step(state)[0] - state.age)
 
@@ -231,11 +235,11 @@ class Boosting(Many):
             ring.weight *= decay_factors(ring.weight, keep)
             return
         kept = max(MIN_ROWS_KEPT, int(ROWS_SINCE_CHANGE * keep * state.age))
-        if kept < ring.count:
-            state.ring = ring.newest(kept, len(ring.y))
-        state.came = state.ring.class_weights(self.pairs.n_groups)
+        state.bins = state.bins[: 1 + max((one.bins for one in state.generations), default=-1)]
+        state.replace_ring(ring.newest(kept, len(ring.y)))
+        state.came = state.ring.class_weights
         state.age = state.end = state.ring.count
-        state.fitted, state.growing, state.curve, state.ring_bins = 0, None, None, None
+        state.fitted, state.growing, state.curve = 0, None, None
         state.goal, state.max_leaves = self.n_trees, min(FIRST_LEAVES, self.max_leaves)
         for one in state.generations:
             one.rows = 0

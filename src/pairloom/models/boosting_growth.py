@@ -53,9 +53,9 @@ def begin(model: "Boosting", state: BoostingState) -> None:
     start, state.end = state.age, generation_end(state.age, model.n_rows)
     size = min(model.n_rows, state.end)
     if size > len(state.ring.y):
-        state.ring, state.ring_bins = state.ring.resized(size), resized_bins(state.ring_bins, size)
+        state.replace_ring(state.ring.resized(size))
     n = state.ring.count
-    if start == 0 or np.sum(state.ring.class_sizes(model.pairs.n_groups) >= 2) < 2:
+    if start == 0 or np.sum(state.ring.class_sizes >= 2) < 2:
         return
     if state.fitted == 0 or (start >= 2 * state.fitted and start <= model.n_rows) or (
         start >= state.fitted + KEEP_BINS * model.n_rows
@@ -73,7 +73,7 @@ def started(model: "Boosting", state: BoostingState, n: int, binned: int) -> Gro
     """Return a generation without trees."""
     targets, span = model.pairs.targets, state.end - state.age
     goal = min(model.n_trees, state.goal, span)
-    ring = state.ring.class_weights(model.pairs.n_groups)
+    ring = state.ring.class_weights
     unit = float(ring.sum() / n)
     inside, came = (of_targets(weights, model) for weights in (ring, state.came))
     outside, other = ring.sum() - inside, state.came.sum() - came
@@ -153,28 +153,8 @@ def bin_more(model: "Boosting", state: BoostingState, loops: Any) -> None:
         values = np.sort(values[~np.isnan(values)])
         n_bins = N_BINS - 1 if n >= MANY_ROWS or d <= FEW_COLUMNS else N_BINS // 2 - 1
         loops.fit_cuts(values, bins.category[c], max(2, len(values) // 2000), n_bins, bins.cuts[c])
-    loops.bin_columns(ring.X, n, start, end, bins.category, bins.cuts, binned_ring(state, loops))
+    loops.bin_columns(ring.X, n, start, end, bins.category, bins.cuts, state.ring_bins)
     growing.binned = end
-
-
-def binned_ring(state: BoostingState, loops: Any) -> Array:
-    """Return the newest bins of the rows in the ring; zeros before there are bins."""
-    if state.ring_bins is None:
-        n, d = state.ring.X.shape
-        state.ring_bins = np.zeros((d, n), np.uint8)
-        if state.bins:
-            bins = state.bins[-1]
-            loops.bin_columns(state.ring.X, state.ring.count, 0, d, bins.category, bins.cuts, state.ring_bins)
-    return state.ring_bins
-
-
-def resized_bins(bins: Array | None, size: int) -> Array | None:
-    """Return the bins of a ring with room for ``size`` rows."""
-    if bins is None:
-        return None
-    made = np.zeros((len(bins), size), np.uint8)
-    made[:, : bins.shape[1]] = bins
-    return made
 
 
 def grow_tree(model: "Boosting", state: BoostingState, loops: Any) -> None:
@@ -185,7 +165,7 @@ def grow_tree(model: "Boosting", state: BoostingState, loops: Any) -> None:
     t, k = divmod(growing.done, growing.scores.shape[1])
     growing.done += 1
     target = float(model.pairs.targets[k])
-    positive = ring.class_sizes(model.pairs.n_groups)[int(target)]
+    positive = ring.class_sizes[int(target)]
     if min(positive, n - positive) < 2:
         return
     columns = np.arange(d)
@@ -196,7 +176,7 @@ def grow_tree(model: "Boosting", state: BoostingState, loops: Any) -> None:
         int(state.rng.integers(2**31)), target, made.unit,
     )  # fmt: skip
     loops.grow(
-        binned_ring(state, loops), columns, bins.category, ring.y[:n], ring.weight[:n], growing.scores[:n, k], growth,
+        state.ring_bins, columns, bins.category, ring.y[:n], ring.weight[:n], growing.scores[:n, k], growth,
         tuple(array[k, t] for array in made.trees.arrays),
     )  # fmt: skip
     made.trees.grown[k] = t + 1

@@ -9,7 +9,7 @@ from pairloom.base.compiled import compiled
 from pairloom.base.spec import Count, Size
 from pairloom.base.tree import DERIVED, node
 from pairloom.base.typing import Array
-from pairloom.engines.bins import N_CUTS
+from pairloom.engines.bins import N_CUTS, bin_columns
 from pairloom.engines.boosting import TreeArrays
 
 NOWHERE = -1
@@ -29,7 +29,7 @@ class Ring:
     """The newest rows, ``count`` of them, with labels, weights and row numbers.
 
     The oldest row of a class with more than ``quota`` rows is replaced: rare classes keep their rows for longer.
-    ``queues`` follow from labels and row numbers.
+    ``queues`` follow from labels and row numbers (:meth:`index`).
     """
 
     X: Annotated[Array, "R n d"]
@@ -37,7 +37,7 @@ class Ring:
     weight: Annotated[Array, "f8 n 0:MASS"]
     row: Annotated[Array, "i8 n 0:BIG"]
     count: Count = 0
-    queues: Queues | None = field(default=None, repr=False, metadata=DERIVED)
+    queues: Queues = field(default=None, repr=False, metadata=DERIVED)  # type: ignore[assignment]
 
     @classmethod
     def empty(cls, size: int, n_features: int, dtype: str) -> Self:
@@ -65,10 +65,10 @@ class Ring:
             getattr(made, name)[: len(order)] = getattr(self, name)[order]
         return made
 
-    def add(self, X: Array, y: Array, weight: Array, first: int, n_classes: int) -> Array:
+    def add(self, X: Array, y: Array, weight: Array, first: int) -> Array:
         """Add rows with the row numbers ``first``, ``first`` + 1, ..., and return their slots."""
-        slots, queues, quota = np.empty(len(y), np.int64), self.class_queues(n_classes), len(self.y) // (2 * n_classes)
-        self.count = assign_slots(y.astype(np.int64), first, self.count, quota, self.row, queues, slots)
+        slots, quota = np.empty(len(y), np.int64), len(self.y) // (2 * len(self.class_sizes))
+        self.count = assign_slots(y.astype(np.int64), first, self.count, quota, self.row, self.queues, slots)
         self.X[slots], self.y[slots], self.weight[slots] = (
             X,
             y,
@@ -76,20 +76,21 @@ class Ring:
         )  # of rows with the same slot, the last one stays
         return slots
 
-    def class_queues(self, n_classes: int) -> Queues:
-        """Return the queues, as a plain tuple."""
-        if self.queues is None:
-            self.queues = queues_of(self.y[: self.count], self.row[: self.count], n_classes, len(self.y))
-        return self.queues
+    def index(self, n_classes: int) -> None:
+        """Compute the queues."""
+        n = min(self.count, len(self.y))
+        self.queues = queues_of(self.y[:n], self.row[:n], n_classes, len(self.y))
 
-    def class_sizes(self, n_classes: int) -> Array:
-        """Return the number of rows of each class."""
-        return self.class_queues(n_classes)[SIZE]
+    @property
+    def class_sizes(self) -> Array:
+        """The number of rows of each class."""
+        return self.queues[SIZE]
 
-    def class_weights(self, n_classes: int) -> Array:
-        """Return the weight of the rows of each class."""
+    @property
+    def class_weights(self) -> Array:
+        """The weight of the rows of each class."""
         n = self.count
-        return np.bincount(self.y[:n].astype(np.int64), self.weight[:n], minlength=n_classes)
+        return np.bincount(self.y[:n].astype(np.int64), self.weight[:n], minlength=len(self.class_sizes))
 
 
 def queues_of(y: Array, row: Array, n_classes: int, size: int) -> Queues:
@@ -252,4 +253,17 @@ class BoostingState:
     t: Count = 0
     age: Count = 0
     fitted: Count = 0
-    ring_bins: Array | None = field(default=None, repr=False, metadata=DERIVED)
+    ring_bins: Array = field(default=None, repr=False, metadata=DERIVED)  # type: ignore[arg-type]
+
+    def __post_init__(self) -> None:
+        self.replace_ring(self.ring)
+
+    def replace_ring(self, ring: Ring) -> None:
+        """Replace the ring, and compute its queues and bins."""
+        self.ring = ring
+        ring.index(len(self.came))
+        n, d = ring.X.shape
+        self.ring_bins = np.zeros((d, n), np.uint8)
+        if self.bins:
+            bins = self.bins[-1]
+            bin_columns(ring.X, min(ring.count, n), 0, d, bins.category, bins.cuts, self.ring_bins)

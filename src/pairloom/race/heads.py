@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from pairloom.base.checks import check_choice, check_count, check_number, check_numbers
+from pairloom.engines.base import Engine, EngineName
 from pairloom.features import FeatureMap
 from pairloom.losses import LOSSES
 from pairloom.memory import Latest, Strata
@@ -154,11 +155,12 @@ class Boosted(Head):
         return 1
 
     def learner(
-        self, features: FeatureMap, pairs: OppositeClass, *, dtype: Dtype, seed: int | None, **rest: Any
-    ) -> Boosting:
+        self, features: FeatureMap, pairs: OppositeClass, *, dtype: Dtype, seed: int | None,
+        engine: EngineName | Engine = "auto", **rest: Any,
+    ) -> Boosting:  # fmt: skip
         return Boosting(
             pairs=pairs, n_trees=self.n_trees, max_leaves=self.max_leaves, n_rows=self.n_rows, dtype=dtype, seed=seed,
-            engine=rest["engine"],
+            engine=engine,
         )  # fmt: skip
 
     def flops(self, features: FeatureMap, n_features: int) -> float:

@@ -224,9 +224,14 @@ def pinned(
 
 
 def _with_loss(portfolio: Portfolio, loss: str) -> Portfolio:
-    """Return a portfolio of one loss, with its own etas or those of the logistic loss; exact heads need the square."""
+    """Return a portfolio of one loss, with its own etas or those of the logistic loss.
+
+    Exact heads need the square loss, boosting the logistic one.
+    """
     etas = [eta for name, eta in portfolio.descent.steps if name == loss]
     etas = etas or [eta for name, eta in portfolio.descent.steps if name != "square"]
     descent = replace(portfolio.descent, steps=tuple((loss, eta) for eta in etas))
     steps = replace(portfolio.steps, loss=loss)
-    return replace(portfolio, descent=descent, steps=steps, exact=portfolio.exact if loss == "square" else None)
+    exact = portfolio.exact if loss == "square" else None
+    boosted = portfolio.boosted if loss == "logistic" else None
+    return replace(portfolio, descent=descent, steps=steps, exact=exact, boosted=boosted)
