@@ -78,7 +78,8 @@ def fitted_on_a_frame():
     [
         ("Encoder.learn", "columns/encoder.py", []),
         ("Folding.run", "models/exact.py", ["passes the numbers to the stream", "The linear and kernel candidates"]),
-        ("learn_block", "engines/cells.py", ["passes the numbers to the stream", "The forests take"]),
+        ("learn_block", "engines/cells.py", ["passes the numbers to the stream", "The forest takes"]),
+        ("Boosting.learn", "models/boosting.py", ["passes the numbers to the stream", "Boosting keeps the rows"]),
     ],
 )
 def test_the_page_follows_a_frame_through_the_default_classifier(last, module, lists):
