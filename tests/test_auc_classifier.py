@@ -236,7 +236,6 @@ def test_the_default_portfolio_is_raced():
     assert AUCClassifier()._make_model(2, 0).portfolio == Portfolio()
 
 
-@pytest.mark.filterwarnings("default::RuntimeWarning")  # NumPy may tell that a kernel's width has no number
 def test_columns_too_small_for_float32_and_very_unequal_weights_are_no_harm():
     X, y = make_stream("random", 700, 3)
     assert_sensible(model().fit(1e-40 * X, y), 1e-40 * X)

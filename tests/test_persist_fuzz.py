@@ -299,7 +299,7 @@ def test_a_header_of_more_entries_than_any_model_is_not_even_parsed(kind, valid,
 def test_what_load_would_refuse_is_not_saved(valid, tmp_path, monkeypatch):
     model = load(valid("fpogd")[0])
     monkeypatch.setattr("pairloom.persist.format.MAX_BRANCHES", 20)
-    with pytest.raises(ValueError, match="than a file can hold"):
+    with pytest.raises(ValueError, match="than a file can store"):
         save(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
