@@ -1,4 +1,4 @@
-"""AUCClassifier: sensible on every kind of stream, and what it tells of its race."""
+"""AUCClassifier: sensible on every kind of stream, and the standings of its race."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def model(**changes):
 
 
 def assert_sensible(fitted, X):
-    """Numbers everywhere, probabilities that sum to one, and a race that can be told."""
+    """Finite numbers, probabilities that sum to one, and valid standings."""
     assert np.isfinite(fitted.decision_function(X)).all()
     p = fitted.predict_proba(X)
     assert ((p >= 0) & (p <= 1)).all()
