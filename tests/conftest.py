@@ -72,6 +72,10 @@ LONG = (
 """Prefixes of test files that start processes, run scripts or compare engines on many options."""
 
 
+FIRST = (["test_every_estimator"], ["test_every_engine", "test_blocked", "test_adagrad"])
+"""Files that each of two processes runs first: loops in float32; in float64, and those of grids and ``AdaGrad``."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="the first case of each short test")
 
@@ -79,12 +83,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With --quick: the first case of each test of files that are not ``LONG``.
 
-    Without it, each of two processes begins with a file that compiles most loops: in float32, and in float64. Otherwise
-    both would compile the same ones at the same time.
+    Without it, each of two processes begins with files that compile most loops: see ``FIRST``. Otherwise both would
+    compile the same ones at the same time.
     """
     if not config.getoption("quick"):
-        first = [item for item in items if item.path.stem == "test_every_estimator"]
-        second = [item for item in items if item.path.stem == "test_every_engine"]
+        first, second = ([item for stem in stems for item in items if item.path.stem == stem] for stems in FIRST)
         rest = [item for item in items if item not in {*first, *second}]
         half = max(0, len(items) // 2 - len(first))
         items[:] = [*first, *rest[:half], *second, *rest[half:]]

@@ -172,7 +172,7 @@ def close(a, b, tol):
 
 
 def comparable(learner, dtype):
-    """A learner whose float32 model can be told from float64: features may agree in the one that differ in the other.
+    """A learner whose models in float32 and float64 may differ: features may be equal in one but not in the other.
 
     Steps per coordinate shrink nothing where they agree; ``test_adagrad.py`` shows how far the specification jumps. And
     they are as long where a feature is nothing but rounding, as those of the least eigenvalues are in float32: they are

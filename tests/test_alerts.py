@@ -1,4 +1,4 @@
-"""Thresholds for alerts: what they promise on the rows they were chosen by, and how sure that is of later ones."""
+"""Alert thresholds: their properties on the rows they were chosen on, and coverage on later rows."""
 
 import copy
 import pickle
@@ -22,7 +22,7 @@ Y = np.array([1, 1, 0, 1, 0, 0, 1, 0, 0, 0])
 
 
 def rows(n, seed=0, rate=0.1):
-    """Rows, one in ten of them positive, of which a linear model knows something."""
+    """Rows, one in ten of them positive, that a linear model ranks better than chance."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < rate).astype(int)
     return rng.normal(size=(n, 3)) + y[:, None], y
@@ -34,7 +34,7 @@ def fitted():
     return ExactAUC().fit(X, y)
 
 
-# On rows that can be counted by hand.
+# Rows counted by hand.
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_it_agrees_with_scikit_learn():
 
 @pytest.mark.parametrize("aim", [{"alert_rate": 0.02}, {"alert_rate": 0.1}, {"precision": 0.4}])
 def test_intervals_hold_in_95_of_100_windows(aim):
-    """Of what a threshold that one window chose has on all rows there are: 300 windows, whose share has a 1.3 %."""
+    """Coverage of the interval of a threshold chosen on one window: 300 windows, standard error 1.3 %."""
     above, held = NormalDist().cdf, []
     for seed in range(300):
         rng = np.random.default_rng(seed)
@@ -194,8 +194,8 @@ def test_it_cuts_score_many_and_fits_into_scikit_learn_whichever_class_is_positi
 
 @pytest.mark.parametrize("weight", [{0: 0.5, 1: 7.0}, "balanced"])
 def test_alerts_are_for_rows_as_they_come_whatever_classes_weigh(weight):
-    """The weights of classes move scores and log-odds; here they are taken out again, to the last digits."""
-    X, y = rows(6000)  # 4,500 of them with a weight: more than are kept
+    """The weights of classes move scores and log-odds; here they are removed again, up to the last digits."""
+    X, y = rows(6000)  # 4,500 of them have a weight, more than are kept
     own = np.random.default_rng(3).integers(0, 4, size=6000) * 0.7
     model = ExactAUC(class_weight=weight).fit(X, y, own)
     plain = ExactAUC().fit(X, y, own)

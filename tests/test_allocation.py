@@ -129,7 +129,7 @@ def test_one_slot_for_each_is_the_equal_allocation():
 
 
 def test_the_greedy_rule_comes_close_to_the_least_variance():
-    """sum_j need_j^2 / m_j, against all other ways to share out; the best greedy rule divides by sqrt(m (m + 1))."""
+    """sum_j need_j^2 / m_j, against all other allocations; the best greedy rule divides by sqrt(m (m + 1))."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         need = rng.exponential(size=3) * rng.integers(0, 3, size=3)
@@ -163,7 +163,7 @@ def seats_of(memory, X, seed):
     draws = np.random.default_rng(seed).random((T, memory.draws))
     plan = memory.plan(state, X, np.zeros(T), np.ones(T), draws)
     held, new = np.full(memory.n_slots, -1), plan.blend == 1
-    held[plan.slot[new]] = np.repeat(np.arange(T), np.diff(plan.start))[new]  # the last one written stays
+    held[plan.slot[new]] = np.repeat(np.arange(T), np.diff(plan.start))[new]  # the last write remains
     state.slots.mass[plan.slot] = plan.mass
     return held, state
 
@@ -224,7 +224,7 @@ def test_a_queue_holds_the_newest_members():
 
 
 def test_seats_are_handed_over_when_the_spread_changes_and_when_a_stratum_is_founded():
-    """First the one stratum has all, then a second claims one, then the wider one gets most."""
+    """First a single stratum has all seats, then a second one gets a seat, then the wider one gets most."""
     rng = np.random.default_rng(0)
     for representative in ("fifo", "reservoir"):
         X = np.concatenate(
@@ -279,7 +279,7 @@ def test_every_seat_is_uniform_on_its_stratum(drawn):
     for seat in range(6):
         members = np.flatnonzero(stratum == owner[seat])
         assert np.isin(found[:, seat], members).all()
-        # Twenty runs of members in order of arrival: a wrong probability favours the old or the new.
+        # Twenty runs of members in order of arrival: a wrong probability favours old or new members.
         bins = np.searchsorted(members, found[:, seat]) * 20 // len(members)
         expected = RUNS * np.bincount(np.arange(len(members)) * 20 // len(members)) / len(members)
         assert np.square(np.bincount(bins, minlength=20) - expected).dot(1 / expected) < chi2.isf(1e-4, 19)
@@ -316,7 +316,7 @@ def test_gradients_are_unbiased_with_the_exact_variance(drawn):
 
 
 def test_the_copies_decorrelate_and_neyman_beats_six_equal_slots():
-    """After 20 sharings out the variance is sum_j p_j^2 Var_j / m_j, below that of three slots for each stratum."""
+    """After 20 allocations the variance is sum_j p_j^2 Var_j / m_j, below that of three slots for each stratum."""
     X, stratum = two_clusters(20 * REALLOCATION_ROWS)
     f, p = pair_gradient(X), np.bincount(stratum) / len(stratum)
     owner, _, v = seats_over_seeds(X, 600)

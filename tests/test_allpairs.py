@@ -1,4 +1,4 @@
-"""AllPairs: moments against the kept rows and against double loops; which losses and pairs go with which form."""
+"""AllPairs: moments against the kept rows and against double loops; valid combinations of losses, pairs and forms."""
 
 import pickle
 
@@ -41,7 +41,7 @@ def pair_gradient(w, X, y, p, x, label, pairs):
 @pytest.mark.parametrize("normalization", ["class", "history"])
 @pytest.mark.parametrize("pairs", BOTH)
 def test_moments_give_the_sum_over_all_pairs(pairs, normalization, weighted):
-    """To 1e-13 of the gradient, at weights that no step would reach."""
+    """Up to 1e-13 of the gradient, at weights that no step would reach."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 7)), np.where(rng.random(60) < 0.3, 1.0, -1.0)
     p = rng.gamma(1.0, size=60) if weighted else np.ones(60)

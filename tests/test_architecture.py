@@ -1,4 +1,4 @@
-"""docs/architecture.md is true: the calls that it lists, and the rules of the tree that it states."""
+"""docs/architecture.md is correct: the calls that it lists, and the rules that it states."""
 
 import ast
 import inspect
@@ -68,7 +68,7 @@ def fitted_on_a_frame():
     """The default classifier after 500 rows of a data frame, and a function that learns 200 more."""
     columns, y = fraud_like(700, positive=0.2, seed=0)
     frame = pd.DataFrame(columns)
-    AUCClassifier(random_state=0).fit(frame, y)  # so that nothing is compiled while calls are watched
+    AUCClassifier(random_state=0).fit(frame, y)  # so that nothing is compiled while calls are traced
     model = AUCClassifier(random_state=0).fit(frame[:500], y[:500])
     return model, lambda: model.partial_fit(frame[500:], y[500:])
 
@@ -85,7 +85,7 @@ def fitted_on_a_frame():
 def test_the_page_follows_a_frame_through_the_default_classifier(last, module, lists):
     _, learn = fitted_on_a_frame()
     encoding = written("`AUCClassifier().partial_fit(frame, y)`")
-    shared = encoding[: encoding.index("_batch")]  # the stream is called where the batch was made
+    shared = encoding[: encoding.index("_batch")]  # the stream is called in the function that made the batch
     expected = shared + [name for before in lists for name in written(before)] if lists else encoding
     assert call_path(learn, last, module) == expected
 
@@ -111,7 +111,7 @@ MANY_ARGUMENTS = {"cli/commands.py: fit", "cli/commands.py: predict"}
 
 
 def test_functions_take_at_most_twelve_arguments():
-    """What belongs together is passed together: see ``engines/arguments.py`` for compiled loops."""
+    """Related arguments are passed as one: see ``engines/arguments.py`` for compiled loops."""
     many = set()
     for name, made in functions():
         given = made.args
@@ -122,7 +122,7 @@ def test_functions_take_at_most_twelve_arguments():
 
 
 def test_one_place_chooses_engines():
-    """``takes`` is asked, and a part of an engine is run, in engines/ only."""
+    """Only engines/ calls ``takes`` and the parts of an engine."""
     for name, made in functions():
         if not name.startswith("engines/"):
             calls = [node.func for node in ast.walk(made) if isinstance(node, ast.Call)]
@@ -145,7 +145,7 @@ def models():
 
 
 def test_models_are_frozen_and_override_no_concrete_method():
-    """Properties say what a model is, and the methods of the two interfaces have defaults; all others are final."""
+    """Properties describe a model, and the methods of the two interfaces have defaults; all others are final."""
     for kind in models():
         assert is_dataclass(kind)
         assert kind.__dataclass_params__.frozen
@@ -160,7 +160,7 @@ def test_models_are_frozen_and_override_no_concrete_method():
 
 
 def kinds_of_parts():
-    """The classes of parts and models, by name: what a layer above must ask, not tell apart."""
+    """The names of all classes of parts and models: higher layers check capabilities, not classes."""
     bases = [FeatureMap, Kernel, Head, Loss, Many, Memory, Model, Pairs, Penalty, Rule, Schedule]
     found, todo = {base.__name__ for base in bases}, bases
     while todo:
@@ -186,7 +186,7 @@ def class_tests(source, kinds, probing=True):
 
 
 def test_layers_above_ask_parts_and_do_not_test_their_classes():
-    """But for ``engines/base.py``, which refuses what a user may pass."""
+    """Except ``engines/base.py``, which validates what users pass."""
     kinds = kinds_of_parts()
     assert {"Forest", "Landmarks", "ExactPath", "Exact", "Strata", "Gaussian"} <= kinds
     bad = [
@@ -212,7 +212,7 @@ def test_a_stream_is_final():
 
 
 def test_one_loop_for_dense_and_csr_rows_would_change_bits():
-    """The same rows, dense and CSR: scores agree to rounding, and not to the bit."""
+    """The same rows, dense and CSR: scores agree up to rounding, but not bit for bit."""
     X, y = make_stream("random", 500, 8)
     one, other = (SPAM(eta=0.05, random_state=0).fit(rows, y).stream_.score(X) for rows in (X, csr_array(X)))
     np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

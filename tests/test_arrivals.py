@@ -1,4 +1,4 @@
-"""What a row was told when it came: scores on arrival, and the area under their curve."""
+"""Scores on arrival, and their AUC."""
 
 import numpy as np
 import pytest

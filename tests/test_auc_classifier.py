@@ -1,4 +1,4 @@
-"""AUCClassifier: sensible on every kind of stream, and what it tells of its race."""
+"""AUCClassifier: sensible on every kind of stream, and the standings of its race."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def model(**changes):
 
 
 def assert_sensible(fitted, X):
-    """Numbers everywhere, probabilities that sum to one, and a race that can be told."""
+    """Finite numbers, probabilities that sum to one, and valid standings."""
     assert np.isfinite(fitted.decision_function(X)).all()
     p = fitted.predict_proba(X)
     assert ((p >= 0) & (p <= 1)).all()
@@ -236,7 +236,6 @@ def test_the_default_portfolio_is_raced():
     assert AUCClassifier()._make_model(2, 0).portfolio == Portfolio()
 
 
-@pytest.mark.filterwarnings("default::RuntimeWarning")  # NumPy may tell that a kernel's width has no number
 def test_columns_too_small_for_float32_and_very_unequal_weights_are_no_harm():
     X, y = make_stream("random", 700, 3)
     assert_sensible(model().fit(1e-40 * X, y), 1e-40 * X)

@@ -1,4 +1,4 @@
-"""Malformed rows: all of a chunk are found at once, and are those that a row alone would be."""
+"""Malformed rows: all of a chunk are found at once, and are the same as row by row."""
 
 import json
 import os
@@ -42,13 +42,13 @@ LIBSVM = [
 
 
 def only(path, **options):
-    """The one chunk of a file, and who reads it."""
+    """The only chunk of a file, and its reader."""
     for reader in readers([str(path)], chunk_rows=1000, **options):
         return reader, next(iter(reader.chunks()))
 
 
 def sifted_and_one_by_one(path, model, label="y", weight="w", **options):
-    """What is wrong with rows, found at once and row by row; and the rows that are taken both ways."""
+    """The errors of rows, found at once and row by row; and the rows that are accepted both ways."""
     reader, chunk = only(path, **options)
     intake, labels = RowReader(model, label=label, weight=weight), LabelReader(kind="i")
     intake.open(reader)
@@ -67,7 +67,7 @@ def sifted_and_one_by_one(path, model, label="y", weight="w", **options):
 
 
 def values(table):
-    """Rows, with None where a number is NaN, which is as missing."""
+    """Rows, with None in place of NaN, since both are missing."""
     return [[None if value != value else value for value in row.values()] for row in table.to_pylist()]
 
 
@@ -93,7 +93,7 @@ def test_libsvm_rows_are_refused_together_as_they_are_alone(tmp_path):
     model = FPOGD(n_components=4, random_state=0).fit(np.eye(4), [0, 1, 0, 1])
     faults, alone, together, rows = sifted_and_one_by_one(tmp_path / "rows.svm", model, None, None, width=4)
     assert {row: text for row, text in alone.items() if row in faults} == faults
-    assert {LIBSVM[row] for row in alone.keys() - faults.keys()} == {b"1 1:inf"}  # which the model says
+    assert {LIBSVM[row] for row in alone.keys() - faults.keys()} == {b"1 1:inf"}  # which the model reports
     assert together.X.shape == (len(rows) + 1, 4)
     assert f"columns above {MAX_INFERRED_COLUMNS:,} are errors" in faults[LIBSVM.index(b"1 1099511627776:1")]
 

@@ -1,4 +1,4 @@
-"""Each benchmark runs at toy size, so that it cannot rot. Nothing here asserts a time."""
+"""Each benchmark runs at toy size, so that it keeps working. Nothing here asserts a time."""
 
 import json
 import os
@@ -88,7 +88,7 @@ def test_accuracy_reads_old_records_and_says_who_learned_fewer_rows(monkeypatch,
         key = {"data": data, "contestant": contestant, "fold": fold}
         return {**key, "rows": 80, "auc": auc, **spent, **where, **more}
 
-    found = [line("usps", "logistic", fold, 0.75) for fold in range(5)]  # as they were before there was a peak
+    found = [line("usps", "logistic", fold, 0.75) for fold in range(5)]  # as before peaks were recorded
     found += [line("usps", "ARF", fold, 0.5 + fold / 100, peak=fold, capped=True) for fold in range(5)]
     found += [line(one.name, name, 0, auc, peak=7) for one in (*KEEL, HALVES[0])
               for name, auc in (("logistic", 0.7), ("ExactAUC-linear", 0.8), ("LightGBM", 0.6))]  # fmt: skip
@@ -143,7 +143,7 @@ def test_the_peak_is_what_a_call_takes_at_its_highest(monkeypatch):
     from contest.apart import Peak, apart
 
     def call(megabytes):
-        np.ones(30 * 2**17).sum()  # what was before does not count
+        np.ones(30 * 2**17).sum()  # earlier peaks do not count
         peak = Peak()
         np.ones(megabytes * 2**17).sum()
         return peak.bytes() / 2**20
@@ -188,14 +188,14 @@ def test_recovery_counts_the_rows_from_the_change_to_the_end_of_a_window_as_good
     goal = goal_of(stream, lambda: Knows(a, 0))
     np.testing.assert_array_equal(goal, 1.0)  # of windows in the last 6,000 rows
     assert len(goal) == 51
-    assert goal_of(stream, lambda: Knows(a, 6_001)).max() == 0.0  # it learns 6,000 rows and no more
+    assert goal_of(stream, lambda: Knows(a, 6_001)).max() == 0.0  # it learns only 6,000 rows
     found = {rows: recovery(stream, lambda rows=rows: Knows(a, 3_000 + rows), goal) for rows in (0, 1_500, 4_500)}
     assert [run.rows for run in found.values()] == [1_000, 2_500, 6_000]
     assert [run.never for run in found.values()] == [False, False, True]  # the last has no second window to show it
     assert found[1_500].aucs[-1] == 1.0
 
     once = np.array([0.5, 0.995, 0.5, 0.991, 0.992])
-    assert first_back(once, np.ones(5), 1) == 3  # a window by chance is none
+    assert first_back(once, np.ones(5), 1) == 3  # one window by chance does not count
     assert first_back(once - 0.01, np.ones(5), 1) is None
 
 
@@ -222,7 +222,7 @@ def test_same_bits_names_what_differs_by_one_bit(monkeypatch, capsys):
     a, b = np.array([1.0, -2.0]), np.array([0.0])
     assert compare(found(a=a, b=b), found(a=a.copy(), b=b.copy())) == 0
     assert "2 cases, all the same" in capsys.readouterr().out
-    assert compare(found(a=a, b=b), found(a=np.nextafter(a, 3), b=-b, c=b)) == 3  # the bits of -0.0 are others
+    assert compare(found(a=a, b=b), found(a=np.nextafter(a, 3), b=-b, c=b)) == 3  # -0.0 has other bits
     said = capsys.readouterr().out
     assert "2.2e-16" in said
     assert "in one only" in said

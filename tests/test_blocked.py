@@ -1,4 +1,4 @@
-"""The blocked engine against the specification: every model of a grid is what it would be alone."""
+"""The blocked engine against the specification: every model of a grid is the same as on its own."""
 
 import warnings
 from dataclasses import replace
@@ -51,7 +51,7 @@ def fits(config):
 
 
 def candidates(config, dtype):
-    """A learner, and others that differ in all that may differ."""
+    """A learner, and others that differ in every permitted part."""
     one = make_learner(config, dtype=dtype)
     square = config["pairs"] in DIFFERENCES
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Whatever rounding does: bounds hold the exact number, and no share leaves [0, 1]. Exact by rational arithmetic."""
+"""Despite rounding, bounds contain the exact number, and shares are in [0, 1]. Checked by rational arithmetic."""
 
 import os
 from fractions import Fraction
@@ -38,7 +38,7 @@ def streams(scores, weights, seeds=SEEDS):
 
 
 def exact_area(y, s, w):
-    """Pair by pair, in whole numbers: 2^400 times any weight that is used is one."""
+    """Pair by pair, in integers: 2^400 times any weight in use is one."""
     mass = [int(Fraction(weight) * 2**400) for weight in np.clip(w, 1e-100, 1e100).tolist()]
     own, other = ([(float(s[i]), mass[i]) for i in np.flatnonzero(side)] for side in (y, ~y))
     twice = sum(a * b * (2 * (high > low) + (high == low)) for high, a in own for low, b in other)
@@ -68,7 +68,7 @@ def assert_bounds_hold(scores, weights, seeds):
 
 
 def test_weights_whose_rounded_sums_look_whole_are_not_taken_for_exact():
-    """0.1 + 0.2 + 0.7 is 1.0 in doubles, and a little more in truth."""
+    """0.1 + 0.2 + 0.7 is 1.0 in doubles, but the exact sum is slightly larger."""
     y, s, w = np.arange(6) > 2, np.array([1.0, 1.0, 1.0, 2.0, 2.0, 0.0]), np.array([0.1, 0.2, 0.7, 0.5, 0.5, 1.0])
     auc = StreamingAUC().update(y, s, w)
     assert auc.bounds[0] <= exact_area(y, s, w) <= auc.bounds[1]

@@ -4,7 +4,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from pairloom.base.clock import next_calibration
-from pairloom.stream.calibration import MIN_SLOPE, platt
+from pairloom.stream.calibration import MIN_SLOPE, platt, quartiles
 
 
 def scored(n=2000, seed=0, slope=2.0):
@@ -115,3 +115,27 @@ def test_scores_of_any_size_have_finite_log_odds(size):
     a, b = platt(scores, np.arange(8) > 3, np.ones(8))
     assert a > 0
     assert np.isfinite(a * scores + b).all()
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("kind", ["normal", "ties", "signed zeros", "infinite", "missing", "huge", "float32"])
+def test_quartiles_are_those_of_numpy_to_the_last_bit(kind):
+    rng = np.random.default_rng(0)
+    for n in [*range(1, 40), 100, 127, 1000, 4096]:
+        scores = rng.normal(size=n) * 10.0 ** rng.integers(-9, 9)
+        if kind == "ties":
+            scores = np.round(rng.normal(size=(n, 2)), 1)[:, 1]
+        elif kind == "signed zeros":
+            scores = rng.choice([0.0, -0.0], n)
+        elif kind in ("infinite", "missing"):
+            scores[rng.integers(n)] = {"infinite": np.inf, "missing": np.nan}[kind]
+        elif kind == "huge":
+            scores = rng.choice([1e308, -1e308], n)
+        elif kind == "float32":
+            scores = scores.astype(np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = np.quantile(scores, [0.25, 0.5, 0.75])
+        found = np.array(quartiles(scores))
+        np.testing.assert_array_equal(found, expected)
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found)[numbers], np.signbit(expected)[numbers])

@@ -1,4 +1,4 @@
-"""Checkpoints survive: real processes are killed, disks are full, files are damaged."""
+"""Checkpoints survive killed processes, full disks and damaged files."""
 
 import multiprocessing
 import os
@@ -33,7 +33,7 @@ def start(target, *args):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The end of a run that nobody killed."""
+    """The result of a run that was not killed."""
     found = {}
 
     def of(name):
@@ -49,7 +49,7 @@ def whole(tmp_path_factory):
 
 
 def kill_again_and_again(name, times, folder, expected, begin):
-    """Kill a run, let the next go on from its newest checkpoint, and kill that; after the last kill let it end.
+    """Kill a run, resume it from its newest checkpoint, kill that one too, and so on; let the last run end.
 
     ``begin`` starts a run, and waits until it was killed or has ended.
     """
@@ -61,7 +61,7 @@ def kill_again_and_again(name, times, folder, expected, begin):
         assert_newest_loads(folder / name)
         if process.exitcode == 0:
             assert (folder / f"{name}.end").read_bytes() == expected
-            for old in (folder / name).iterdir():  # the next run begins at the beginning
+            for old in (folder / name).iterdir():  # the next run starts from scratch
                 old.unlink()
     process = start(run, name, str(folder))
     process.join()
@@ -70,7 +70,7 @@ def kill_again_and_again(name, times, folder, expected, begin):
 
 
 def assert_newest_loads(folder):
-    """All files that have their final name load, and the newest says how far it is."""
+    """All files with a final name load, and the newest has its position."""
     if not folder.exists():
         return
     checkpoints = Checkpointer(folder, every=64)
@@ -96,9 +96,9 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(name, times, tmp_path
 @pytest.mark.soak
 @pytest.mark.parametrize(("name", "times"), [("FPOGD", 150), ("AUCClassifier", 50)])
 def test_two_hundred_kills(name, times, tmp_path, whole):
-    """At any moment, by the clock."""
+    """At random times."""
     rng = np.random.default_rng(int(os.environ.get("PAIRLOOM_SOAK_SEED", "0")))
-    expected = whole(name)  # by now all is compiled
+    expected = whole(name)  # everything is compiled by now
     first = time.perf_counter()
     start(run, name, str(tmp_path / "once")).join()
     seconds = time.perf_counter() - first
@@ -193,7 +193,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_warning(tmp_path, model):
     with pytest.warns(UserWarning, match="a checkpoint was skipped: .*20.pairloom: the file is truncated or damaged"):
         assert again.newest()[1] == 10
     assert again.after(model, 15) is None
-    assert again.after(model, 20)  # in the place of the damaged one
+    assert again.after(model, 20)  # replaces the damaged one
     assert again.newest()[1] == 20
 
 

@@ -1,4 +1,4 @@
-"""Weights of classes: they multiply those of rows, and what they count is state."""
+"""Class weights: they multiply row weights, and their counts are state."""
 
 import copy
 import pickle
@@ -41,7 +41,7 @@ def by_hand(y, weight):
 
 
 def learned(model):
-    """What learning has changed, without what only counts."""
+    """The state that learning changes, without counters."""
     return model.state_.stream
 
 

@@ -1,4 +1,4 @@
-"""What the help and the page of the command say is run, as it stands there."""
+"""The examples of --help and of docs/command-line.md are run as written."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def examples():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Payments, as the examples name them."""
+    """Payments, with the file names of the examples."""
     folder = tmp_path_factory.mktemp("examples")
     columns, fraud = fraud_like(700, positive=0.2)
     frame = pd.DataFrame(columns).assign(fraud=fraud)
@@ -50,7 +50,7 @@ def test_every_command_has_an_example_that_begins_with_it():
 
 
 def test_the_examples_run(command, folder):
-    """In the order of the help: what one writes the next may read."""
+    """In the order of the help: each example may read what earlier ones wrote."""
     left = {name: words for name, words in examples().items() if name not in LONG}
     assert list(left) == ["fit", "predict", "evaluate", "inspect", "serve", "datasets", "bench"]
     for words in left.values():
@@ -98,4 +98,4 @@ def test_systems_are_those_that_learn_row_by_row():
 def test_the_reproduction_is_found_outside_the_package():
     done = subprocess.run([COMMAND, "reproduce", "all", "--quick"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "runs from a clone: python -m reproduction" in done.stderr
+    assert "run python -m reproduction in a clone" in done.stderr

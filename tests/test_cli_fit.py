@@ -115,9 +115,9 @@ def test_a_pipe_from_another_process(text, model, tmp_path):
         )  # fmt: skip
         out, err = fit.communicate(timeout=120)
     assert (fit.returncode, err) == (0, b"")
-    told = json.loads(out)
-    assert (told["rows"], told["learned"], told["bad"], told["classes"]) == (N, N, 0, [0, 1])
-    assert told["auc"]["value"] == pairloom.load(tmp_path / "m").auc_.value
+    printed = json.loads(out)
+    assert (printed["rows"], printed["learned"], printed["bad"], printed["classes"]) == (N, N, 0, [0, 1])
+    assert printed["auc"]["value"] == pairloom.load(tmp_path / "m").auc_.value
     assert (tmp_path / "m").read_bytes() == model
 
 
@@ -131,7 +131,9 @@ def test_auc_classifier_is_the_default_and_speaks_of_the_positive_label(command,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"rows   {N:,}; ")
-    assert not {"\x1b", "\r"} & set(done.stderr)  # no bars or colours in a pipe; a line every ten seconds may be there
+    assert not {"\x1b", "\r"} & set(
+        done.stderr
+    )  # no bars or colours in a pipe, except perhaps a line every ten seconds
     model = pairloom.load(tmp_path / "model.pairloom")
     assert type(model) is pairloom.AUCClassifier
     assert model.half_life == 5000
@@ -171,7 +173,7 @@ def test_predict_writes_json_lines_and_finds_columns_by_name(command, frame, tex
 
 
 def broken(form, frame, text):
-    """Rows of a format of which number 700 is malformed; the line at which it stands, and what is said of it."""
+    """Rows of a format of which number 700 is malformed, its line, and the message."""
     if form == "jsonl":
         lines = forms(frame, text)["jsonl"].splitlines()
         lines[700] = lines[700][:40]

@@ -37,16 +37,16 @@ def test_evaluate_says_what_others_say(command, frame, folder):
     args = ("evaluate", "m", "new.csv", "--label", "kind")
     done = command(*args, "--weight", "w", "--figure", "f.png", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    told, later = json.loads(done.stdout), frame[600:]
+    printed, later = json.loads(done.stdout), frame[600:]
     scores = pairloom.load(folder / "m").score_many(later.drop(columns=["kind", "w"]))
     y, w = (later["kind"] == "fraud").to_numpy(), later["w"].to_numpy()
-    assert told["auc"]["value"] == pytest.approx(roc_auc_score(y, scores, sample_weight=w))
-    assert (told["auc"]["low"], told["auc"]["high"]) == pytest.approx(delong(scores, y, w))
+    assert printed["auc"]["value"] == pytest.approx(roc_auc_score(y, scores, sample_weight=w))
+    assert (printed["auc"]["low"], printed["auc"]["high"]) == pytest.approx(delong(scores, y, w))
     partial = roc_auc_score(y, scores, max_fpr=0.1, sample_weight=w)
-    assert told["partial_auc"] == {"max_fpr": 0.1, "value": pytest.approx(partial)}
-    assert told["average_precision"] == pytest.approx(average_precision_score(y, scores, sample_weight=w))
-    assert told["precision_at"] == {str(k): pytest.approx(precision_at_k(y, scores, k, w)) for k in (10, 100)}
-    assert (told["rows"], told["positive"], told["bad"]) == (300, int(y.sum()), 0)
+    assert printed["partial_auc"] == {"max_fpr": 0.1, "value": pytest.approx(partial)}
+    assert printed["average_precision"] == pytest.approx(average_precision_score(y, scores, sample_weight=w))
+    assert printed["precision_at"] == {str(k): pytest.approx(precision_at_k(y, scores, k, w)) for k in (10, 100)}
+    assert (printed["rows"], printed["positive"], printed["bad"]) == (300, int(y.sum()), 0)
     assert imread(folder / "f.png")[..., :3].std() > 0.05
     done = command(*args, cwd=folder)
     assert done.stdout.splitlines()[1].startswith("AUC  ")
@@ -70,12 +70,12 @@ def test_evaluate_wants_known_labels_of_both_classes(command, frame, folder):
 def test_inspect_says_what_is_in_a_model(command, frame, folder):
     done = command("inspect", "m", "--json", "--figure", "strata.png", cwd=folder)
     assert done.returncode == 0, done.stderr
-    told, model = json.loads(done.stdout), pairloom.load(folder / "m")
-    assert (told["system"], told["rows"], told["positive"]) == ("FPOGD", 600, "fraud")
-    assert told["columns"] == model.columns_.kinds
-    assert told["bytes"] == model.nbytes_
-    assert told["parts"]["memory"].startswith("Strata(")
-    assert [len(own) for own in told["strata"].values()] == [len(own) for own in model.strata_sizes_]
+    printed, model = json.loads(done.stdout), pairloom.load(folder / "m")
+    assert (printed["system"], printed["rows"], printed["positive"]) == ("FPOGD", 600, "fraud")
+    assert printed["columns"] == model.columns_.kinds
+    assert printed["bytes"] == model.nbytes_
+    assert printed["parts"]["memory"].startswith("Strata(")
+    assert [len(own) for own in printed["strata"].values()] == [len(own) for own in model.strata_sizes_]
     assert imread(folder / "strata.png")[..., :3].std() > 0.02
     X, y = frame[["amount", "payments_1h"]].to_numpy(), frame["kind"]
     pairloom.save(SPAM(scale="standard").fit(X, y), folder / "spam")

@@ -1,4 +1,4 @@
-"""Runs of `pairloom fit` that are ended by signals: real processes, real pipes."""
+"""Runs of `pairloom fit` that are stopped by signals: real processes and pipes."""
 
 import json
 import signal
@@ -26,7 +26,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def whole(rows, tmp_path_factory):
-    """The model of a run that nobody stopped."""
+    """The model of a run that was not stopped."""
     folder = tmp_path_factory.mktemp("whole")
     fit = start(*FIT, "m", cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     fit.communicate(rows[0] + b"".join(rows[1]), timeout=120)
@@ -35,7 +35,7 @@ def whole(rows, tmp_path_factory):
 
 
 def begin(rows, n, folder, *args, tail=b""):
-    """A run that has been given n rows of its pipe, and waits for more."""
+    """A run that has read n rows from its pipe, and waits for more."""
     fit = start(*FIT, "m", "--checkpoint", "run", "--every", 150, *args, cwd=folder,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
     fit.stdin.write(rows[0] + b"".join(rows[1][:n]) + tail)
@@ -44,7 +44,7 @@ def begin(rows, n, folder, *args, tail=b""):
 
 
 def until(folder, row):
-    """Wait until a checkpoint is there."""
+    """Wait for a checkpoint."""
     for _ in range(1200):
         found = sorted((folder / "run").glob("checkpoint-*.pairloom")) if (folder / "run").exists() else []
         if found and int(found[-1].name[11:26]) >= row:
@@ -64,7 +64,7 @@ def go_on(rows, folder):
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_stream_and_what_came_is_saved(number, code, rows, whole, tmp_path):
-    fit = begin(rows, 2345, tmp_path, tail=b"1.5,2.5")  # it waits within a row
+    fit = begin(rows, 2345, tmp_path, tail=b"1.5,2.5")  # it waits in the middle of a row
     until(tmp_path, 2300)
     time.sleep(0.3)  # until it waits for more: the checkpoint is there before the rows after it are learned
     fit.send_signal(number)
@@ -72,7 +72,7 @@ def test_a_signal_ends_the_stream_and_what_came_is_saved(number, code, rows, who
     assert fit.returncode == code
     assert err == b"Stopped after row 2,345; saved m and a checkpoint in run.\n"
     assert out.startswith(b"rows   2,345; ")
-    if number == signal.SIGTERM:  # what a signal left behind is the same for both
+    if number == signal.SIGTERM:  # both have the same partial files
         assert go_on(rows, tmp_path) == whole
 
 
@@ -88,12 +88,12 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(rows, whole, tmp_pat
     assert (tmp_path / "log.partial").exists()
     assert go_on(rows, tmp_path) == whole
     log = [json.loads(line)["row"] for line in (tmp_path / "log").read_text().splitlines()]
-    assert log == list(range(100, N + 1, 100))  # each row once, in spite of all kills
+    assert log == list(range(100, N + 1, 100))  # each row once, despite all kills
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log", "m", "run"]
 
 
 def test_a_signal_before_the_first_row_leaves_nothing_behind(rows, tmp_path):
-    fit = begin(rows, 0, tmp_path)  # a header, and nothing to learn
+    fit = begin(rows, 0, tmp_path)  # a header without rows
     time.sleep(0.1)
     fit.send_signal(signal.SIGTERM)
     out, err = fit.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""The clock of a race and of exact paths: the rows at which something happens, told once more by counting."""
+"""The clock of a race and of exact paths: the rows at which something happens, checked by counting."""
 
 from itertools import pairwise
 
@@ -18,7 +18,7 @@ from pairloom.base.clock import (
 
 
 def rows_of(step, end, start=0):
-    """All rows that a clock names, in order."""
+    """All rows of a schedule, in order."""
     found = [step(start)]
     while found[-1] < end:
         found.append(step(found[-1]))

@@ -30,7 +30,7 @@ SMALL = Columns(max_categories=3, n_hashed=2, marks_after=0)
 
 
 class Naive:
-    """The specification: one row at a time, in plain Python. Numbers "a" and "b", a category "c", a date "d"."""
+    """The specification, in Python, one row at a time. Numbers "a" and "b", a category "c", a date "d"."""
 
     def __init__(self):
         self.values, self.codes, self.now = {"a": [], "b": [], "d": []}, [], -math.inf

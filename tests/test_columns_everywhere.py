@@ -17,7 +17,7 @@ FORMS = (
     "AUCClassifier", "ExactAUC", "FPOGD", "KOIL-FIFO", "OPAUC", "PairwiseRanker", "PairwiseRegressor",
     "SparseKernelAUC",
 )  # fmt: skip
-"""One of each kind of model: the encoder comes before all of them."""
+"""One of each kind of model: all use the same encoder."""
 assert set(FORMS) <= set(forms())
 
 pytestmark = [

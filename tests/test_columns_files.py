@@ -1,4 +1,4 @@
-"""Files of models with named columns: whole, or refused."""
+"""Files of models with named columns: valid, or rejected."""
 
 from contextlib import suppress
 
@@ -75,21 +75,21 @@ def more_columns(header, arrays):
 
 
 HOSTILE = {
-    "a kind that is none": arrays_with("kinds", 0, 7),
-    "a category where there is no room": arrays_with("kinds", 0, 1),
+    "an invalid kind": arrays_with("kinds", 0, 7),
+    "a category too many": arrays_with("kinds", 0, 1),
     "a column that starts elsewhere": arrays_with("starts", 2, 5),
     "columns that do not start at 0": arrays_with("starts", 0, 1),
     "values without a weight": arrays_with("statistics", (MASS, 0), 0.0),
-    "a sum that is none": arrays_with("statistics", (1, 0), np.nan),
-    "a code that is none": arrays_with("statistics", (HIGH, 4), 20.0),
-    "a count that is infinite": arrays_with("statistics", (COUNT, 1), np.inf),
-    "a layout that is none": values_with("layout", 3),
+    "an invalid sum": arrays_with("statistics", (1, 0), np.nan),
+    "an invalid code": arrays_with("statistics", (HIGH, 4), 20.0),
+    "an infinite count": arrays_with("statistics", (COUNT, 1), np.inf),
+    "an invalid layout": values_with("layout", 3),
     "another width": values_with("width", 3),
-    "a name that is none": values_with("names.0", 3),
-    "a name that is there twice": values_with("names.0", "age"),
-    "a name that the header does not have": values_with("names.0", "sum"),
-    "a category twice": values_with("categories.4.1", "ios"),
-    "a category without letters": values_with("categories.4.1", ""),
+    "an invalid name": values_with("names.0", 3),
+    "a duplicate name": values_with("names.0", "age"),
+    "a name missing from the header": values_with("names.0", "sum"),
+    "a duplicate category": values_with("categories.4.1", "ios"),
+    "an empty category": values_with("categories.4.1", ""),
     "a category too long": values_with("categories.4.1", "a" * 65),
     "more columns": more_columns,
 }
@@ -117,7 +117,7 @@ def test_whatever_loads_encodes_and_learns(saved):
         except ModelFileError:
             continue
         loaded += 1
-        # Numbers that no stream gives may be too much for NumPy, which says so (`test_persist_fuzz.py`).
+        # NumPy may warn about numbers that no stream produces (`test_persist_fuzz.py`).
         with suppress(ValueError, ArithmeticError, IndexError):
             model.predict(frame)
             model.partial_fit(frame, y)

@@ -1,4 +1,4 @@
-"""Odd values of columns: categories are exact, gaps are gaps, and what cannot be taken names its row and column."""
+"""Unusual values of columns: categories are exact, missing values stay missing, and errors name row and column."""
 
 import os
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -215,7 +215,7 @@ DECLARED = {
 
 
 def outcome(columns, pieces):
-    """What an encoder knows after pieces, up to the first that it refuses."""
+    """The state of an encoder after several tables, up to the first invalid one."""
     encoder = ColumnEncoder(columns, dtype="float64")
     for piece in pieces:
         try:
@@ -256,7 +256,7 @@ def test_frames_of_every_library_and_rows_know_the_same():
         pins = {name: pin for name in chosen if (pin := any_pin(rng))}
         if list(pins.values()).count("drop") == len(chosen):
             continue
-        # Rows do not declare their types: what their first value does not say is pinned.
+        # Rows do not declare their types: kinds that the first value does not determine are set.
         kinds = {"text": "category", "dates": "date"}
         full = Columns({name: pins.get(name, kinds.get(name, "number")) for name in chosen}, max_categories=3)
         rows = [{name: column[i] for name, column in data.items()} for i in range(n)]

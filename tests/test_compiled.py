@@ -59,13 +59,13 @@ def bits(function):
 
 
 def test_the_process_that_compiles_and_later_ones_give_the_same_bits(tmp_path):
-    """grow is not inlined, but optimised once more for its caller, which changes its last bits."""
+    """Without inlining, grow would be optimised again for its caller, which changes its last bits."""
     package, cache = copy_package(tmp_path / "site"), tmp_path / "cache"
     (package.parent / "caller.py").write_text(CALLER)
     call, count = "from caller import *; print(bits(call))", "; print(*call.stats.cache_hits.values())"
     first = run(call + count, package, cache)
     assert run(call + count, package, cache).split() == [first, "1"]
-    # nor does it matter what else a process has loaded before
+    # nor does it matter what else a process has loaded
     alone = "from caller import *; bits(grow); print(*grow.stats.cache_hits.values()); "
     assert run(alone + call, package, cache).split() == ["1", first]
 

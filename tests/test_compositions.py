@@ -1,4 +1,4 @@
-"""The systems that are choices of parts: the specification, the compiled loops and CSR rows give one model."""
+"""Systems composed of parts: the specification, the compiled loops and CSR rows give the same model."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever rows come in, the model is the same."""
+"""The model does not depend on the container of the rows."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""CONTRIBUTING says how to add parts and systems. Here its code is run, and what it adds is tested."""
+"""CONTRIBUTING.md shows how to add parts and systems. These tests run its code, and test the parts that it adds."""
 
 from dataclasses import replace
 from inspect import isabstract, signature
@@ -34,7 +34,7 @@ def page():
 
 
 def test_the_page_adds_a_memory_a_map_a_rule_a_hook_a_candidate_and_saves_them(page):
-    """The page asserts that what is loaded goes on as if it had never been away."""
+    """The page asserts that a loaded model continues exactly as the saved one."""
     assert set(page.race.mixture_) == {"squares", "pairs"}
     assert type(page.stream.model.loss) is page.Huberized
     for model in (page.pairs, page.rule):
@@ -99,7 +99,7 @@ def test_a_new_loss_runs_on_every_engine(page):
 
 
 class Scaled(Loss):
-    """A loss that is no dataclass: two of them are equal, though they are not the same."""
+    """A loss that is not a dataclass: two instances are equal, although they differ."""
 
     name = "scaled"
     smoothness = 2.0
@@ -118,7 +118,7 @@ class Scaled(Loss):
         return lambda m: factor * (1.0 - m) * (1.0 - m), lambda m: -2.0 * factor * (1.0 - m)
 
 
-def test_losses_that_claim_to_be_equal_are_told_apart():
+def test_losses_that_claim_to_be_equal_are_distinguished():
     X, y = make_stream("random", 100, 3)
     for factor in (0.01, 0.5):
         learner = Learner(
@@ -130,7 +130,7 @@ def test_losses_that_claim_to_be_equal_are_told_apart():
 
 @pytest.mark.parametrize("kind", [Square, Order])
 def test_a_changed_part_is_not_taken_for_the_one_it_was_made_of(kind):
-    """A subclass has the number of its parent in compiled code, which does not know what it changed."""
+    """A subclass has the code of its parent in compiled loops, which ignore its overrides."""
     part = type("Changed", (kind,), {})()
     with pytest.raises(ValueError, match=r"Changed\(\) has no compiled form"):
         Learner(features=Identity(), memory=Latest("previous"), **{"loss" if kind is Square else "pairs": part})
@@ -139,16 +139,16 @@ def test_a_changed_part_is_not_taken_for_the_one_it_was_made_of(kind):
 WRONG_PLANS = {
     "beyond the slots": ({"slot": [10**7]}, r"slot must be below 4, .*; got 10,000,000 in event 0"),
     "before the slots": ({"slot": [-1]}, r"slot must be below 4, .*; got -1 in event 0"),
-    "a slot that is no whole number": ({"slot": [0.0]}, r"slot must be an array \(n,\) of integers; got float64"),
+    "a slot that is not an integer": ({"slot": [0.0]}, r"slot must be an array \(n,\) of integers; got float64"),
     "too few rows": ({"start": [0, 1]}, r"start must be 3 numbers that rise from 0 to 1, .*; got \[0 1\]"),
-    "events nobody has": ({"start": [0, 0, 0]}, r"start must be 3 numbers"),
+    "events without a row": ({"start": [0, 0, 0]}, r"start must be 3 numbers"),
     "more events than there are": ({"start": [0, 0, 2]}, r"start must be 3 numbers"),
-    "a start that falls": ({"start": [0, 2, 1]}, r"start must be 3 numbers"),
-    "events of two lengths": ({"mass": [1.0, 1.0]}, r".* one number for each event; got 1, 1 and 2"),
-    "a blend that is not announced": ({"blend": [0.5]}, r"blend must be 0 or 1, .*; got 0.5"),
+    "a decreasing start": ({"start": [0, 2, 1]}, r"start must be 3 numbers"),
+    "events of different lengths": ({"mass": [1.0, 1.0]}, r".* one number for each event; got 1, 1 and 2"),
+    "an undeclared blend": ({"blend": [0.5]}, r"blend must be 0 or 1, .*; got 0.5"),
     "a mass below 0": ({"mass": [-1.0]}, r"mass must be finite and at least 0; got -1.0"),
-    "a mass without end": ({"mass": [np.inf]}, r"mass must be finite and at least 0; got inf"),
-    "a mass that is no number": ({"mass": [np.nan]}, r"mass must be finite and at least 0; got nan"),
+    "an infinite mass": ({"mass": [np.inf]}, r"mass must be finite and at least 0; got inf"),
+    "a mass that is NaN": ({"mass": [np.nan]}, r"mass must be finite and at least 0; got nan"),
 }
 
 
@@ -208,7 +208,7 @@ def test_a_new_memory_and_a_new_map_run_on_every_engine_at_once(name, dtype, pag
 
 @estimator
 class Recent(PairwiseClassifier):
-    """A system: a composition of parts behind scikit-learn's face."""
+    """A system: a composition of parts with the interface of scikit-learn."""
 
     eta: float = 0.1
 
@@ -224,7 +224,7 @@ class Recent(PairwiseClassifier):
 
 
 class OwnInit(Recent):
-    """A system with few parameters, and one that may be given by its place."""
+    """A system with few parameters, one of which may be positional."""
 
     def __init__(self, eta=0.1, dtype="float32", pos_label=None, random_state=None):
         self.eta = eta

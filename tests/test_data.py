@@ -182,7 +182,7 @@ def test_slips_are_named(by_name, monkeypatch):
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves a folder, counts requests, and breaks off in the middle of files called broken."""
+    """Serves a folder, counts requests, and closes the connection in the middle of files called broken."""
 
     def do_GET(self):
         self.server.requests.append(self.path)

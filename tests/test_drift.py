@@ -1,4 +1,4 @@
-"""A stream that changes: who finds out, and what is forgotten then."""
+"""Streams that change: drift detection, and forgetting."""
 
 from math import log
 
@@ -28,7 +28,7 @@ def reversed_stream(n, at, seed=0, d=4, positive=0.2):
 
 
 def rings(scores, labels):
-    """What a stream keeps of these rows."""
+    """Return the state that a stream keeps of these rows."""
     n = len(labels)
     recent, arrivals = (
         Recent(np.zeros((N_RECENT, scores.shape[1]))),
@@ -72,13 +72,13 @@ def test_with_three_classes_every_row_has_the_error_of_its_own_class():
 
 
 def test_what_does_not_change_is_not_called_changed():
-    """Also if most errors are 0 and a few are 1: 300 streams of as many errors as are remembered."""
+    """Also if most errors are 0 and a few are 1: 300 streams, each as long as the memory of errors."""
     draws = np.random.default_rng(0).random((100, MAX_ERRORS))
     for kind in (draws, draws**8, (draws < 0.03).astype(float)):
         assert not any(change_in(errors[:n]) for errors in kind for n in range(64, MAX_ERRORS + 1, 128))
 
 
-def test_what_changes_is_found_and_its_length_told():
+def test_what_changes_is_found_and_its_length_estimated():
     rng = np.random.default_rng(0)
     for more in (24, 48, 300):
         errors = np.concatenate([rng.random(1000) ** 8, rng.uniform(0.4, 1.0, more)])
@@ -111,7 +111,7 @@ def test_a_model_forgets_what_was_before_the_change():
     assert plain.changes_ == []
     assert 2000 < model.changes_[0] <= 2256
     assert abs(model.stream_.state.observed["drift"].since - 2000) < 200
-    assert model.stream_.learned.memory.counts.sum() < 2100  # rows since the alarm, and few more
+    assert model.stream_.learned.memory.counts.sum() < 2100  # rows since the alarm, and a few more
     late = slice(3000, None)
     areas = [roc_auc_score(y[late], one.stream_.recent()[0][late]) for one in (model, plain)]
     assert areas[0] > 0.95
@@ -152,7 +152,7 @@ def test_where_nothing_changes_watching_changes_nothing():
 
 
 class Twice:
-    """A detector that strikes at its 300th number, and asks to be told floats."""
+    """A detector that raises an alarm at its 300th number, and requires floats."""
 
     def __init__(self):
         self.n, self.drift_detected = 0, False
@@ -225,11 +225,11 @@ def test_a_race_forgets_its_windows_and_weighs_its_members_soon():
 
 
 def test_standings_are_bounded():
-    told = [Standing(row, name, 0.5, 0.5) for row in range(0, 5000 * 512, 512) for name in "ab"]
+    standings = [Standing(row, name, 0.5, 0.5) for row in range(0, 5000 * 512, 512) for name in "ab"]
     kept = []
-    for one in told:
+    for one in standings:
         kept = thinned([*kept, one])
     assert len(kept) <= MAX_STANDINGS + 2
     assert kept[0].row == 0
-    assert kept[-1] is told[-1]
+    assert kept[-1] is standings[-1]
     assert len({one.row for one in kept}) > MAX_STANDINGS / 5

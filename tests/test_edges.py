@@ -1,4 +1,4 @@
-"""The edge: what is no row of numbers is refused by name, and numbers at the edge of doubles are safe."""
+"""Edge cases: errors for invalid rows name row and column, and extreme doubles are safe."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarnin
 
 
 def calls(X, y):
-    """Every public way in for rows, by models that know ten columns."""
+    """Every public method that accepts rows, of models with ten columns."""
     model = FPOGD(random_state=0).fit(X, y)
     ranker = PairwiseRanker(random_state=0).fit(X, y)
     stream = Stream(Learner(seed=0)).partial_fit(X, y)
@@ -147,7 +147,7 @@ def test_a_race_takes_denormal_columns():
 )  # fmt: skip
 @pytest.mark.parametrize("rows", [np.asarray, csr_array])
 def test_a_row_far_away_does_not_poison_a_model(model, rows):
-    """1e15 is a number that float32 can hold, but not 1e40 times the spread of the rows before it, nor its square."""
+    """1e15 fits into float32, but neither 1e40 times the spread of the earlier rows nor its square does."""
     X, y = make_stream("random", 200, 3)
     X *= 1e-25
     far = np.full((1, 3), 1e15)

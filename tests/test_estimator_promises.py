@@ -1,4 +1,4 @@
-"""PairwiseRanker and PairwiseRegressor: each promise to users, attacked."""
+"""PairwiseRanker and PairwiseRegressor: each guarantee to users, tested."""
 
 import copy
 import pickle
@@ -94,7 +94,7 @@ def test_1_the_container_does_not_matter(make):
     np.testing.assert_allclose(sparse.predict(csr_array(X)), expected.predict(X), rtol=1e-3, atol=1e-3)
 
 
-# 2. One label for long, also from the start.
+# 2. A single label for many rows, also from the start.
 
 
 def test_2_constant_labels_teach_nothing_and_do_no_harm(make):

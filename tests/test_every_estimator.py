@@ -1,4 +1,4 @@
-"""Checks that every estimator of the package passes, each published form, following what it declares on its card.
+"""Checks of every estimator of the package, in each published form, against its card.
 
 Those in float64 are in ``test_every_engine.py``: each file compiles the loops of one type, in a process of its own.
 """
@@ -257,7 +257,7 @@ def test_it_learns(form):
     rng = np.random.default_rng(0)
     X = 0.5 * rng.normal(size=(2000, 4))
     y = np.where(X @ [1.0, -1.0, 0.5, 0.0] + 0.2 * rng.normal(size=2000) > 0.6, "rare", "rest")
-    # The better of two: a published form may lose again what it has learned (KOIL-RS, and its docstring says so).
+    # The better of two: a published form may forget what it has learned (KOIL-RS, see its docstring).
     models = [make(form).fit(X[:n], y[:n]) for n in (200, 1500)]
     assert max(roc_auc_score(y[1500:] == "rest", model.decision_function(X[1500:])) for model in models) > 0.9
 

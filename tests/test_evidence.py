@@ -1,4 +1,4 @@
-"""The windows of a race: when they close, what they say, and which of them count."""
+"""The windows of a race: when they close, their AUC, and which of them are used."""
 
 from dataclasses import replace
 

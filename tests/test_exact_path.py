@@ -1,4 +1,4 @@
-"""Exact minimisers for many penalties: what they are, when they are solved for, and each of them alone."""
+"""Exact minimisers for many penalties: their values, when they are computed, and each of them on its own."""
 
 import pickle
 
@@ -59,7 +59,7 @@ def test_coordinates_that_are_always_0_stay_0_and_change_nothing():
 
 
 def test_directions_without_data_are_no_harm():
-    """More columns than rows, and no penalty: the shortest of all minimisers."""
+    """More columns than rows, and no penalty: the minimum-norm minimiser."""
     rng = np.random.default_rng(0)
     rows, delta = rng.normal(size=(3, 6)), rng.normal(size=6)
     two = TwoClasses(rows.T @ rows + np.outer(delta, delta), delta)
@@ -95,7 +95,7 @@ def test_with_many_features_each_penalty_is_solved_at_its_own_rows():
         last = stream.learned.w.copy()
     for k, rows in enumerate(moved):
         assert rows == {t for t in range(2, 151) if is_solution(t - k * TURN_ROWS)}
-        # With fewer rows than columns only a penalty tells the solution.
+        # With fewer rows than columns only the penalty determines the solution.
         np.testing.assert_allclose(last[k], solved(X[: max(rows)], y[: max(rows)], ALPHAS[k]), rtol=1e-6, atol=1e-9)
 
 
@@ -161,7 +161,7 @@ def test_quick_scores_are_those_of_the_last_solution(features):
     stream.partial_fit(X[512:], y[512:])
     np.testing.assert_array_equal(path.quick(stream.learned, X), known)
     assert (path.score(stream.learned, X) != known).any()
-    # What a row was scored with before it was learned is just that.
+    # The score of a row before it was learned does not change.
     np.testing.assert_allclose(stream.recent()[0][512:], known[512:], rtol=1e-5, atol=1e-6)
 
 

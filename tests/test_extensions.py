@@ -1,4 +1,4 @@
-"""CONTRIBUTING says what an engine is. Here one is added, from outside the package."""
+"""A custom engine, added from outside the package as CONTRIBUTING.md describes."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -19,7 +19,7 @@ LEARNER = Learner(
 
 @dataclass(frozen=True)
 class Plain:
-    """An engine: gradient steps on the square loss, in the plainest NumPy."""
+    """An engine: gradient steps on the square loss, in simple NumPy."""
 
     double: ClassVar[bool] = True
     any_part: ClassVar[bool] = True

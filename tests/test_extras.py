@@ -1,4 +1,4 @@
-"""What an extra brings: all else works without it, and a sentence names it where it is missing; in real processes."""
+"""Extras: everything else works without them, and errors name the missing one; in real processes."""
 
 import os
 import re
@@ -60,7 +60,7 @@ del sys.modules["pandas"]
 
 assert not {set(EXTRAS)!r} & sys.modules.keys()
 """
-"""What takes long to import and is not an extra."""
+"""Slow imports that are not extras."""
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def test_a_page_needs_no_extra_and_a_figure_of_the_stream_says_which(run, tmp_pa
 
 @pytest.fixture
 def address(tmp_path, monkeypatch):
-    """Where a server on this machine has a file."""
+    """The URL of a file on a local server."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     (tmp_path / "tiny.t").write_text("1 1:7")
     handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
@@ -197,7 +197,7 @@ def test_a_package_that_is_there_but_broken_is_not_called_missing(tmp_path, monk
 
 
 def page_packages():
-    """What the table in docs/dependencies.md says: the group, "always" or an extra -> its packages."""
+    """The table in docs/dependencies.md: the group, "always" or an extra -> its packages."""
     page = (ROOT / "docs" / "dependencies.md").read_text()
     table = page.split("| package | comes with | why |\n|---|---|---|\n")[1].split("\n\n")[0]
     found: dict[str, set[str]] = {}

@@ -59,7 +59,7 @@ def X():
 
 @pytest.fixture
 def rows():
-    """Rows with many zeros, a column of zeros, a column without any, an empty row, and columns of unlike size."""
+    """Rows with many zeros, a column of zeros, one without zeros, an empty row, and columns of different scales."""
     X = np.random.default_rng(1).normal(size=(203, 9))
     X[np.abs(X) < 0.8] = 0.0
     X = X * [1, 10, 100, 0.1, 5, 1, 1, 1, 1]
@@ -135,7 +135,7 @@ def test_scaling_is_scikit_learns(X, rule, scaler):
     X[:, 5] = 0.1  # constant, and its mean is not exactly 0.1
     expected = scaler.fit_transform(X)
     if rule == "minmax":
-        expected[:, 5] = 0  # we put a constant column in the middle, scikit-learn at the lower end
+        expected[:, 5] = 0  # here a constant column becomes 0, in scikit-learn the lower end
     identity = Identity(scale=rule)
     np.testing.assert_allclose(identity.apply(fixed(identity, X), X), expected, rtol=1e-9, atol=1e-9)
 
@@ -283,7 +283,7 @@ def wide():
     return sp.random_array((2000, 47_236), density=0.002, format="csr", rng=np.random.default_rng(0))
 
 
-# Two of the five scalings for each map, all alike often: a scaler does not know what map comes after it.
+# Two of the five scalings for each map, equally often: a scaler does not depend on the map.
 @pytest.mark.parametrize(
     ("kind", "scale"), [(kind, SCALINGS[(k + turn) % 5]) for k, kind in enumerate(MAPS) for turn in (0, 2)]
 )

@@ -1,4 +1,4 @@
-"""A forest as a map: cells, kernel, bytes, missing values, who grows it."""
+"""A forest as a feature map: cells, kernel, bytes, missing values, growth."""
 
 from dataclasses import replace
 
@@ -165,7 +165,7 @@ def squared_error(Y, weight, side, least):
 
 
 def test_the_best_of_many_tries_is_taken():
-    """One column tells the target, the others nothing: with as many tries as columns it is found."""
+    """One column determines the target, the others are noise: with as many tries as columns it is found."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 8)).astype(np.float32)
     X[:, 5] = np.repeat([0.0, 1.0], 100)
@@ -273,7 +273,7 @@ def test_random_trees_do_not_look_at_labels_and_others_do():
 
 
 def test_classes_grow_by_classes_and_numbers_by_numbers():
-    """The code of a class is no number: trees of three classes are the same whatever the codes are."""
+    """Class codes are not numbers: trees of three classes do not depend on the codes."""
     X, _ = rows()
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     forest = Forest(5, max_leaves=8)

@@ -1,4 +1,4 @@
-"""Leaves that are split further in a long stream: when, by what, and that nothing which was learned is lost."""
+"""Leaves that are split further in a long stream: the rows, the samples, and no loss of learned weights."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def make(features=DEEP, **changes):
 
 
 def late(model, n=400, missing=False, kind=None):
-    """A stream that is told, after n rows, that they were 16,384 and that all trees have had their turns."""
+    """A stream whose state is changed after n rows to that of 16,384 rows, with all trees renewed."""
     X, y = make_stream("random", n + 1200, 4)
     if missing:
         X = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)

@@ -1,4 +1,4 @@
-"""Forests at the edge of the package: missing values, rows that grow and do not teach, parameters, what is refused."""
+"""Forests: missing values, rows that grow trees and are not learned, parameters, errors."""
 
 import pickle
 import warnings
@@ -112,7 +112,7 @@ def test_others_refuse_missing_values_as_ever():
             FPOGD(features=SMALL).fit(bad, y)
 
 
-# Rows that grow do not teach.
+# Rows that grow trees are not learned.
 
 
 @pytest.mark.parametrize("engine", ["auto", "reference"])
@@ -132,7 +132,7 @@ def test_growers_have_weight_0_and_nothing_is_learned_from_them(engine, average)
     state, batch = stream.learned, stream.check(X, y, weight)
     assert state.t == 500
     assert stream.learned.tally[0] <= weight[64:].sum()
-    # The same by hand: a map and votes from the growers, then the other rows.
+    # The same by hand: a map and initial weights from the first rows, then the other rows.
     again = model.init(5, batch[:64])
     again.t = 64
     model.learn(again, batch[64:])
@@ -177,7 +177,7 @@ def test_where_all_rows_grow_there_is_a_model_of_their_votes_and_no_warning(make
         if hasattr(model, "predict_proba"):
             assert np.isfinite(model.predict_proba(X)).all()
     if n in (64, 256):
-        assert np.ptp(scores) > 0 or make is ExactAUC  # which knows no first weights
+        assert np.ptp(scores) > 0 or make is ExactAUC  # which has no initial weights
         if make is PairwiseRegressor:
             assert abs(scores.mean() - 10) < 1
         assert not model.stream_.recent()[2].any() or make is AdaDSG
@@ -217,7 +217,7 @@ def test_a_supervised_forest_needs_labels():
         FeatureTransformer(replace(SMALL, growth="renewed")).fit(X, y)
 
 
-# Parameters, and what is refused.
+# Parameters, and errors.
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_the_clock_of_growth(n_trees):
 @pytest.mark.parametrize("growth", ["once", "renewed", "boosted"])
 @pytest.mark.parametrize("kind", [PairwiseRegressor, PairwiseRanker])
 def test_the_unit_of_the_labels_does_not_matter(kind, growth):
-    """Where scores are to differ as labels do, votes are in their unit; where these are only ranked, they have none."""
+    """Initial weights have the unit of the labels if scores estimate their differences, and no unit for ranking."""
     X, _ = rows(300)
     forest = replace(SMALL, growth=growth)
     models = [kind(features=forest, random_state=0, dtype="float64").fit(X, unit * X[:, 0]) for unit in (1, 1e-6, 1e6)]

@@ -87,7 +87,7 @@ CELLS = {
     "penalty": OPTIONS["penalty"][:-1],
     "average": ["last"],
 }
-"""What the loop over cells takes."""
+"""Parts that the loop over cells supports."""
 
 
 @cache
@@ -152,7 +152,7 @@ def assert_agree(ours, truth, dtype, average):
 def test_engines_agree_on_every_pair_of_options(part, dtype):
     for config in covering()[part :: 4 if dtype == "float64" else 12]:
         if dtype == "float32" and config["features"] == "boosted":
-            continue  # whose splits are chosen by scores: float32 has other trees
+            continue  # splits depend on scores: trees in float32 differ
         learner = make(config, dtype=dtype)
         rows = data(config, 100 if learner.features.growing is None else 270)
         truth = learned(replace(learner, engine="reference"), rows)

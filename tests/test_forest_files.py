@@ -1,4 +1,4 @@
-"""Forests in files: they go on where they were, and no hostile file makes a walk that does not end."""
+"""Forests in files: they continue exactly, and no hostile file makes an endless loop."""
 
 import json
 from dataclasses import replace
@@ -65,7 +65,7 @@ def test_a_transformer_goes_on(labels, tmp_path):
 
 @pytest.fixture(params=["once", "renewed", "transformer"])
 def written(request, tmp_path):
-    """A file, what is in it, and where its nodes are."""
+    """A file, its content, and the path of its nodes."""
     X, y = make_stream("random", 200, 4)
     path = tmp_path / "model"
     if request.param == "transformer":

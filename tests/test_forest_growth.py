@@ -1,4 +1,4 @@
-"""Forests that go on growing: when, from what, and what that does to weights, squares and the memory."""
+"""Growing forests: the rows and samples, and the effect on weights, squares and the memory."""
 
 from dataclasses import replace
 
@@ -114,11 +114,11 @@ def test_what_a_new_tree_does_to_weights_and_squares(targets, models):
     rest = np.r_[0:8, 16:40]
     np.testing.assert_array_equal(new_w[:, rest], w[:, rest])
     np.testing.assert_array_equal(new_squares[:, rest], squares[:, rest])
-    # The first tree in its place: nothing is known of it.
+    # The first tree in this place replaces no other.
     first = Replanted(None, own, starts)
     np.testing.assert_array_equal(first.weights(w.copy())[:, own], np.repeat(starts[:, :, None], models, axis=2))
     assert not first.squares(squares.copy())[:, own].any()
-    # A tree that says the contrary of what the old one knew says nothing.
+    # A tree that contradicts the old one starts at 0.
     contrary = -np.abs(w) * np.sign(np.pad(starts, ((0, 0), (8, 24))))[:, :, None]
     zero = Replanted(None, own, starts, after, after).weights(contrary)
     assert not zero[:, own].any()
@@ -157,7 +157,7 @@ def test_what_is_still_wrong_and_by_how_much_a_leaf_changes_it(pairs):
 @pytest.mark.parametrize("pairs", [OppositeClass(), OppositeClass(3), Order(), Difference()], ids=str)
 @pytest.mark.parametrize("growth", GROWING)
 def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
-    """At the first change of a stream: the tree, its votes or corrections, and the rows in the memory."""
+    """At the first change of a stream: the tree, its initial weights, and the rows in the memory."""
     X, _ = make_stream("random", 70, 4)
     score = np.square(X).sum(axis=1)
     cuts = np.quantile(score, [0.7] if pairs.n_groups == 2 else [0.3, 0.7])
@@ -166,7 +166,7 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     learner = make(features, pairs=pairs, memory=Window(6), dtype="float64")
     stream = Stream(learner).partial_fit(X[:64], y[:64])
     state, targets = copy(stream.learned), pairs.targets if pairs.n_groups else np.zeros(0)
-    assert not state.w.any()  # all rows are in one leaf: there was nothing to learn
+    assert not state.w.any()  # all rows are in one leaf
     sample = state.phi.sample.rows()
     assert sample.count == 60
     change = features.change(state.phi, 64, targets, pairs.exact)
@@ -178,7 +178,7 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     else:
         expected = np.sqrt(2) * corrections(sample, *residuals(sample, targets, pairs.exact), leaf, 8)
     np.testing.assert_allclose(change.starts, expected)
-    # A row's score is then the vote of its leaf over M, or the correction.
+    # The score of a row is then the initial weight of its leaf over M.
     w = change.weights(np.zeros((len(expected), features.n_outputs(4), 1)))[:, :, 0]
     Z = dense_features(features, change.phi, np.ascontiguousarray(sample.columns.T[: sample.count]))
     times = features.n_trees if growth == "renewed" else 1
@@ -191,7 +191,7 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
 
 @pytest.mark.parametrize("parts", [{}, {"average": "mean"}, {"engine": "reference"}], ids=str)
 def test_a_tree_that_replaces_another_takes_over_what_that_one_knew(parts):
-    """In the second turn of a renewed forest: starts fit the old scores, squares are handed on row by row."""
+    """In the second renewal: initial weights fit the old scores, squares are inherited row by row."""
     X, y = make_stream("random", 300, 4)
     stream = Stream(make(RENEWED, dtype="float64", **parts)).partial_fit(X[:256], y[:256])
     state = copy(stream.learned)
@@ -210,7 +210,7 @@ def test_a_tree_that_replaces_another_takes_over_what_that_one_knew(parts):
     handed = change.squares(state.squares[:, :, None].copy())[0, :8, 0]
     for leaf in range(8):
         assert handed[leaf] == pytest.approx(squares[after == leaf].mean() if (after == leaf).any() else 0.0)
-    # The other trees, and the average, see none of it but the row that is learned next.
+    # The other trees and the average change only by the next row.
     later = stream.partial_fit(X[256:257], y[256:257]).learned
     assert np.abs(later.w[0, :8] - w).max() <= 0.1 + 1e-9
     assert np.abs(later.w[0, 8:] - state.w[0, 8:]).max() <= 0.1 + 1e-9

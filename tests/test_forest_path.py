@@ -1,4 +1,4 @@
-"""StepPath: models side by side over one forest, each what it would be alone."""
+"""StepPath: models side by side over one forest, each the same as on its own."""
 
 import pickle
 import warnings
@@ -52,7 +52,7 @@ def rows(name, n=400, csr=False):
 @every_pair(name=PARTS, dtype=["float64", "float32"], csr=[False, True])
 def test_each_model_is_what_it_would_be_alone(name, dtype, csr):
     tol = 1e-10 if dtype == "float64" else 1e-4
-    """But for a boosted forest, which grows on the scores of the one in the middle."""
+    """Except for a boosted forest, which grows on the scores of the middle model."""
     data = rows(name, csr=csr)
     path = StepPath(make(name, dtype=dtype), ETAS)
     stream = Stream(path).partial_fit(*data)

@@ -1,4 +1,4 @@
-"""Every system with ``features=`` takes a forest: it learns, by both engines alike, and goes on from a file."""
+"""Every system with ``features=`` takes a forest: it learns with both engines, and continues from a file."""
 
 import pickle
 import warnings
@@ -90,7 +90,7 @@ def test_the_compiled_code_does_what_the_specification_says(name, kind, n_classe
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_csr_rows_give_the_model_of_dense_rows(name):
-    """Of a forest that is grown from dense rows: scikit-learn draws other splits of CSR rows."""
+    """For a forest grown from dense rows: for CSR rows scikit-learn draws other splits."""
     X, y = make_stream("random", 300, 5)
     X[np.abs(X) < 0.5] = 0
     model = make(name, dtype="float64").fit(X, y)

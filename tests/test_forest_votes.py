@@ -1,4 +1,4 @@
-"""How the weights of a forest start: what the labels of its growers say in each leaf."""
+"""Initial weights of a forest, from the labels of the rows that each leaf was grown on."""
 
 from dataclasses import replace
 

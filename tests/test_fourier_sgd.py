@@ -1,4 +1,4 @@
-"""FourierSGD: the controls."""
+"""FourierSGD: a baseline for comparisons."""
 
 import numpy as np
 import pytest

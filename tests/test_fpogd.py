@@ -1,4 +1,4 @@
-"""The estimator as users meet it."""
+"""FPOGD: the public interface."""
 
 import numpy as np
 import pandas as pd

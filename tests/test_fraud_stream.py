@@ -1,4 +1,4 @@
-"""The fraud-like stream: it is what its docstring says, column by column."""
+"""The fraud-like stream: the claims of its docstring, column by column."""
 
 import numpy as np
 import pandas as pd
@@ -88,7 +88,7 @@ def test_texts_are_as_many_and_as_frequent_as_said(stream):
     countries = frame["country"].value_counts(normalize=True)
     assert countries.iloc[0] > 2 * countries.iloc[1] > 4 * countries.iloc[4]
     first = frame["device"].drop_duplicates(keep="first").dropna().index
-    assert np.sum(first > 0.09 * N) == 12  # those that come up on the way
+    assert np.sum(first > 0.09 * N) == 12  # those that appear later
     late = frame["device"].value_counts(normalize=True).iloc[8:]
     assert late.sum() < 0.05
 

@@ -1,4 +1,4 @@
-"""What entrants say by compiled loops, and models that only predict."""
+"""Scores of entrants by compiled loops, and models that only predict."""
 
 import numpy as np
 import pytest
@@ -37,8 +37,8 @@ def three():
     return X, AUCClassifier(portfolio=SMALL, random_state=0, pos_label=2).fit(X, y)
 
 
-def spoken(model, X, generic):
-    """What each entrant says, by its models' scores or by the compiled loops."""
+def scores_of(model, X, generic):
+    """The score of each entrant, by its models' scores or by the compiled loops."""
     state, first, found = model.stream_.learned, 0, []
     for one in state.entrants:
         own = slice(first, first + len(one))
@@ -52,22 +52,22 @@ def spoken(model, X, generic):
     return np.array(found)
 
 
-def test_compiled_loops_say_what_the_models_scores_say(model, stream, three):
+def test_compiled_loops_agree_with_the_models_scores(model, stream, three):
     X = stream[0][ROWS:].astype(model.dtype)
     tolerance = 2e-5 if model.dtype == "float32" else 1e-9
-    expected = spoken(model, X, generic=True)
+    expected = scores_of(model, X, generic=True)
     assert np.abs(expected).max() > 1
-    np.testing.assert_allclose(spoken(model, X, generic=False), expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(scores_of(model, X, generic=False), expected, rtol=0, atol=tolerance)
     rows = three[0].astype(np.float32)
-    np.testing.assert_allclose(spoken(three[1], rows, False), spoken(three[1], rows, True), rtol=0, atol=2e-5)
+    np.testing.assert_allclose(scores_of(three[1], rows, False), scores_of(three[1], rows, True), rtol=0, atol=2e-5)
 
 
 def test_far_values_and_csr_rows_say_the_same(model, stream):
     X = stream[0][ROWS : ROWS + 20].astype(model.dtype)
     X[3, 1] = 1e30
-    expected = spoken(model, X, generic=True)
-    np.testing.assert_allclose(spoken(model, X, generic=False), expected, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(spoken(model, csr_array(X), generic=False), expected, rtol=1e-4, atol=1e-4)
+    expected = scores_of(model, X, generic=True)
+    np.testing.assert_allclose(scores_of(model, X, generic=False), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scores_of(model, csr_array(X), generic=False), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_row_alone_has_the_score_that_it_has_among_others(model, stream):
@@ -82,7 +82,7 @@ def test_landmarks_have_new_weights_once_they_are_solved_for(stream):
     before = learning.decision_function(X[-50:])
     learning.partial_fit(X[1000:2100], y[1000:2100])
     assert np.abs(learning.decision_function(X[-50:]) - before).max() > 0
-    fresh = pairloom.base.tree.copy(learning.stream_.learned)  # what is derived is left out
+    fresh = pairloom.base.tree.copy(learning.stream_.learned)  # derived fields are left out
     race = learning.stream_.model
     rows = X[-50:].astype(np.float32)
     np.testing.assert_array_equal(race.score(fresh, rows), race.score(learning.stream_.learned, rows))

@@ -1,4 +1,4 @@
-"""Compiled code under attack: indices in bounds, numbers that are numbers, and calls that raise change nothing."""
+"""Fuzzing of compiled code: indices in bounds, finite numbers, and calls that raise change nothing."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def test_many_random_configurations_with_bounds_checked(block):
 
 
 def test_bounds_are_checked_where_it_is_asked_for(tmp_path):
-    """A planted read behind the end: found with NUMBA_BOUNDSCHECK=1, also after a process without it has compiled."""
+    """A read beyond the end is found with NUMBA_BOUNDSCHECK=1, also after a process without it has compiled."""
     (tmp_path / "planted.py").write_text(
         textwrap.dedent("""
         import numpy as np

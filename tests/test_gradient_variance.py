@@ -19,7 +19,7 @@ from pairloom.systems import FPOGD, OAM, OGD, OLP, SPAM, FourierSGD
 from tests.conftest import make_stream
 
 X, LABELS = make_stream("random", 50, 3)
-SHORT = Constant(0.003)  # also where pairs are sums, which are a hundred times as long
+SHORT = Constant(0.003)  # also for sums over pairs, which are a hundred times as large
 RFF = RandomFourier(16, Gaussian(0.3))
 
 MEMORIES = {

@@ -1,4 +1,4 @@
-"""Grid: many models in one pass, each as if it were alone."""
+"""Grid: many models in one pass, each the same as on its own."""
 
 import pickle
 from dataclasses import replace
@@ -70,7 +70,7 @@ def test_row_by_row_gives_the_same_bits():
 @pytest.mark.parametrize(("dtype", "tol"), [("float64", 1e-10), ("float32", 1e-4)])
 @pytest.mark.parametrize("n", [3, 70, 700, 1500])
 def test_a_model_is_the_stream_run_alone_and_goes_on_as_one(n, dtype, tol):
-    """Before the rules are settled and after, inside a block and at its end."""
+    """Before and after settings are final, inside a block and at its end."""
     X, y = make_stream("random", n + 300, 4)
     learners = some_learners(replace(ONE, dtype=dtype))
     grid = Stream(Grid(learners, 50)).partial_fit(X[:n], y[:n])
@@ -94,7 +94,7 @@ def test_the_size_of_the_blocks_does_not_matter():
 
 
 def test_small_factors_are_multiplied_in():
-    """Without, (1 - eta alpha)^600 would leave the range of numbers inside the block."""
+    """Otherwise (1 - eta alpha)^600 would underflow inside the block."""
     X, y = make_stream("one_class_first", 600, 4)
     learners = [
         replace(ONE, step=Constant(0.5), penalty=L2(alpha, form), average=average)
@@ -125,14 +125,14 @@ def test_unstable_weighted_steps_are_split_cut_and_skipped_as_alone():
             grid.only(i).warn_if_unstable()
 
 
-@pytest.mark.parametrize("trouble", [np.inf, np.nan, 1e20])
-def test_a_model_that_diverges_is_stopped_and_reported_and_disturbs_nobody(trouble):
+@pytest.mark.parametrize("value", [np.inf, np.nan, 1e20])
+def test_a_model_that_diverges_is_stopped_and_reported_and_disturbs_nobody(value):
     X, y = make_stream("random", 1000, 4)
     one = Learner(features=RandomFourier(32, Gaussian(0.1)), memory=Strata(eps=0.5), seed=0)
     learners = some_learners(one)
     good, bad = (Stream(Grid(learners, 50)).partial_fit(X[:500], y[:500]) for _ in range(2))
     lost = 4
-    bad.learned.w[bad.model.lanes.order[lost], 3] = trouble
+    bad.learned.w[bad.model.lanes.order[lost], 3] = value
     before = bad.coef[lost]
     with pytest.warns(StabilityWarning, match=r"stopped learning: 4 \(row 501\). Lower their eta"):
         bad.partial_fit(X[500:], y[500:])

@@ -89,7 +89,7 @@ def kept_scores(state):
 
 
 def test_it_is_the_naive_algorithm():
-    """Latest opposite, square loss: every feature of every row computed anew with the frequencies of the moment."""
+    """Latest opposite, square loss: every feature of every row recomputed with the current frequencies."""
     X, y = make_stream("random", 150, 4)
     eta, alpha = 0.05, 1e-2
     learner = make("latest", dtype="float64", step=Constant(eta), penalty=L2(alpha), average="last")

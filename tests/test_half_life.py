@@ -1,4 +1,4 @@
-"""Half-lives: a row counts half as much after so many rows, or so much time; nothing else changes."""
+"""Half-lives: the weight of a row halves after a number of rows, or a time; nothing else changes."""
 
 import pickle
 from datetime import timedelta
@@ -27,11 +27,11 @@ from tests.generic import assert_same, forms, make, outputs
 pytestmark = pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 
 RULES = {"eps": 1.0, "gamma": 0.2, "scale": None}
-"""In place of rules on data: while rows are kept for these, nothing fades."""
+"""Instead of data-dependent settings: while rows are kept for these, nothing decays."""
 
 
 def fixed(form, **more):
-    """A form without rules on data; a race keeps its own first rows."""
+    """A form without data-dependent settings; a race keeps its own first rows."""
     known = {} if form == "AUCClassifier" else {k: v for k, v in RULES.items() if k in make(form).get_params()}
     return make(form, **{**known, **more})
 
@@ -45,7 +45,7 @@ FADING_FORMS = [form for form in sorted(forms()) if fades(form)]
 
 
 def by_rows(n, half_life):
-    """What each row counts after row n: it fades at every row of the clock from its own on."""
+    """The weight of each row after row n: it decays at every scheduled row from its own on."""
     apart = decay_rows(half_life)
     row = np.arange(1, n + 1)
     return 2.0 ** (-apart * (n // apart - (row - 1) // apart) / half_life)
@@ -112,7 +112,7 @@ def test_by_time_the_newest_row_so_far_tells_it():
     X, y = make_stream("random", 2000, 4)
     rng = np.random.default_rng(0)
     time = 1.7e9 + np.cumsum(rng.exponential(60.0, 2000)) + rng.normal(0, 300, 2000)
-    time[600:1200] -= 36_000.0  # late by ten hours
+    time[600:1200] -= 36_000.0  # ten hours late
     truth = ExactAUC(dtype="float64").fit(X, y, by_time(time, 6 * 3600.0))
     frame = pd.DataFrame(X, columns=list("abcd")).assign(when=pd.to_datetime(time, unit="s"))
     dropped = ExactAUC(dtype="float64", half_life=("when", "6h"), columns={"when": "drop"}).fit(frame, y)
@@ -219,7 +219,7 @@ def test_strata_that_nothing_joins_make_room_where_the_rows_are_now(allocation):
 
 @pytest.mark.parametrize("half_life", [100, 4])
 def test_a_sample_of_rows_that_fade_is_by_what_they_count(half_life):
-    """Half of all that counts is younger than a half-life, be that longer than the sample or shorter."""
+    """Half of the weight is younger than a half-life, whether this is longer or shorter than the sample."""
     rng, young = np.random.default_rng(0), []
     for memory in (Reservoir(16, by="joint"), RSx(16)):
         for _ in range(15):
@@ -229,7 +229,7 @@ def test_a_sample_of_rows_that_fade_is_by_what_they_count(half_life):
                 memory.observe(state, Example(z, z, 0.0, 1.0, 0, rng.random(memory.draws)))
                 if t % 4 == 0:
                     memory.forget(state, 2.0 ** (-4 / half_life))
-            assert state.slots.mass.max() <= 16  # a fresh row weighs what it weighs, however long the stream
+            assert state.slots.mass.max() <= 16  # a new row has full weight, regardless of the length of the stream
             mass = state.slots.mass / state.slots.mass.sum()
             young.append(mass[state.slots.points[:, 0] > 400 - half_life].sum())
     assert np.mean(young) == pytest.approx(0.5 / (1 - 2.0 ** (-400 / half_life)), abs=0.06)
@@ -239,7 +239,7 @@ def test_a_grid_forgets_as_its_models_do_alone_and_lets_them_go_on():
     X, y = make_stream("random", 300, 4)
     one = Learner(RandomFourier(16, Gaussian(0.2)), memory=Strata(eps=0.5), step=Sqrt(0.3), average="mean", seed=2)
     alone, grid = (Stream(model, [Forgetting(30)]) for model in (one, Grid([one, one], 64)))
-    for rows in np.split(np.arange(200), [7, 70, 130]):  # open blocks, with rows at which something fades
+    for rows in np.split(np.arange(200), [7, 70, 130]):  # open blocks, with rows at which weights decay
         grid.partial_fit(X[rows], y[rows]).score(X[:3])
     alone.partial_fit(X[:200], y[:200])
     picked = grid.only(1)
@@ -253,7 +253,7 @@ def test_a_grid_forgets_as_its_models_do_alone_and_lets_them_go_on():
 @pytest.mark.parametrize("form", ["ExactAUC", "FPOGD", "KOIL-RS", "OAMgra", "OLP", "OPAUCr", "SOLAM", "SPAM-L2"])
 def test_never_nan_however_much_is_forgotten(form):
     X, y = make_stream("random", 500, 3)
-    y[100:400] = -1.0  # one class alone, for 1,200 half-lives
+    y[100:400] = -1.0  # a single class for 1,200 half-lives
     model = fixed(form, half_life=0.25).fit(X, y)
     assert all(np.isfinite(values).all() for values in outputs(model, X))
     rows = np.column_stack([X, np.arange(500) >= 300])  # and a long night
@@ -325,7 +325,7 @@ def test_who_has_nothing_to_forget_says_so():
     for model in (SparseKernelAUC(half_life=10), SPAM(means="full", half_life=10)):
         with pytest.raises(ValueError, match=f"{type(model).__name__} needs all rows at once: leave half_life=None"):
             model.fit(X, y)
-    with pytest.raises(ValueError, match="rows of a bare Stream have no time"):
+    with pytest.raises(ValueError, match="rows of a Stream have no time"):
         FPOGD(half_life=("when", "7d")).grid(etas=[0.1]).partial_fit(X, y)
 
 

@@ -1,4 +1,4 @@
-"""What every part of a kind has; what only some can do is a capability, a property that is None by default."""
+"""Members of the base classes of parts; optional features are capabilities, properties that are None by default."""
 
 from typing import NamedTuple
 
@@ -53,7 +53,7 @@ CORES = {
 
 
 def members(kind):
-    """The members of a class and of its bases, declared ones too, with what they are."""
+    """The members of a class and of its bases, annotations included."""
     found = {}
     for base in reversed(kind.__mro__[:-1]):
         found |= dict.fromkeys(base.__annotations__ if "__annotations__" in vars(base) else ()) | vars(base)
@@ -62,7 +62,7 @@ def members(kind):
 
 @pytest.mark.parametrize("kind", CORES, ids=lambda kind: kind.__name__)
 def test_a_base_class_has_these_members_and_no_others(kind):
-    """A new member is for every part of the kind, or it is a capability."""
+    """A new member applies to every part of the kind, or is a capability."""
     listed, found = CORES[kind], members(kind)
     assert " ".join(sorted(kind.__abstractmethods__)) == listed.abstract
     assert sorted(found) == sorted(" ".join(listed).split())
@@ -109,6 +109,6 @@ CAN = [
 
 @pytest.mark.parametrize(("kind", "part", "can"), CAN, ids=lambda value: str(value)[:60])
 def test_who_can_do_what(kind, part, can):
-    """Asked of the value: what a forest can do depends on its parameters."""
+    """Checked on the value: the capabilities of a forest depend on its parameters."""
     found = [name for name in CORES[kind].capabilities.split() if getattr(part, name) is not None]
     assert " ".join(found) == can

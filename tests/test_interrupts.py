@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: the model has learned the rows that it counts, and no part of another."""
+"""Ctrl-C at any time: the model has learned exactly the rows that it counts, and no row in part."""
 
 import copy
 import os
@@ -26,7 +26,7 @@ SOURCE = os.path.dirname(interrupts.__file__).removesuffix("base")
 
 
 def frame():
-    """Columns of several kinds: of one, the kind is known late; with a class that comes late."""
+    """Columns of several kinds, one of them known late, and a class that appears late."""
     text = np.array(["a", "b", None], dtype=object)[np.arange(700) % 3]
     late = np.where(np.arange(700) < 150, None, "x").astype(object)
     return pd.DataFrame({"x": X[:, 0], "text": text, "late": late})
@@ -94,7 +94,7 @@ def short(monkeypatch):
 
 
 def assert_whole(model, name, path, most):
-    """As one that has learned the rows that it counts; it is saved, loaded, and learns on."""
+    """Equal to a model of the rows that it counts; it can be saved, loaded, and continues to learn."""
     n = model.n_seen_ if hasattr(model, "stream_") else 0
     assert n <= most
     if n:
@@ -190,7 +190,7 @@ def test_other_handlers_wait_as_well_and_one_that_does_not_raise_changes_nothing
 
 
 def test_a_second_signal_finds_the_handler_that_the_first_has_set():
-    """As that of the command line does: the first Ctrl-C ends the stream, the second one the process."""
+    """Like the handler of the command line: the first Ctrl-C ends the stream, the second one the process."""
     calls = []
 
     def first(number, frame):

@@ -97,7 +97,7 @@ def test_unit_norm_and_kernel_within_the_stated_bound(kind, gamma, X, D):
         p = 0.01
         # The pairs share frequencies, so the share of exceptions varies more than for independent draws: allow 3 p.
         assert (error > np.sqrt(4 * np.log(2 / p) / D)).mean() <= 3 * p
-        # Neither is the bound idle: the error is of the order it says.
+        # Nor is the bound loose: the error is of this order.
         assert error.max() > 0.15 * np.sqrt(4 * np.log(2 / p) / D)
 
 

@@ -50,7 +50,7 @@ def f(buffers, x):
 
 
 class Naive:
-    """The paper's step on lists, f by double loops, no cache of anything."""
+    """The paper's step on lists, f by double loops, without caches."""
 
     def __init__(self, policy, plus_plus, loss, select, C, budget=8, n_neighbors=3):
         self.policy, self.plus_plus, self.loss, self.select, self.C = policy, plus_plus, LOSSES[loss], select, C
@@ -172,7 +172,7 @@ def test_f_at_the_supports_is_carried_along():
 
 
 def test_slots_that_are_not_in_use_hold_nothing():
-    """Else the bits of the state would depend on how the stream was cut into calls."""
+    """Otherwise the bits of the state would depend on the chunking."""
     X, y = three_classes(60, 4)
     memory = make(budget=50, pairs=OppositeClass(3)).partial_fit(X, y).learned.memory
     for k in range(3):
@@ -206,7 +206,7 @@ def test_coefficients_have_the_sign_of_their_class(engine, variant, loss):
 @ENGINES
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_a_step_only_shrinks_the_sum_of_the_coefficients(engine, loss):
-    """The gradient adds nothing; but the first example of each class is put in by force."""
+    """The gradient adds nothing; but the first example of each class enters unconditionally."""
     X, y = make_stream("one_class_first", 60, 3)
     stream = make(budget=100, engine=engine, loss=LOSSES[loss])
     total, both = 0.0, False
@@ -269,7 +269,7 @@ def test_the_cold_start(engine):
     stream = make(engine=engine, C=30.0).partial_fit(X[:2], [-1, -1])
     a = ETA * 30.0
     np.testing.assert_allclose(sides(stream)[0][1], [-(1 - ETA) * a, -a])
-    # Far from all others f = 0: margins are those of f(x_i) < -1, so there is no violator and x enters by force.
+    # Far from all others f = 0: margins are those of f(x_i) < -1, so there is no violator and x enters unconditionally.
     stream.partial_fit(X[2:3], [1])
     np.testing.assert_allclose(sides(stream)[1][1], [a])
     stored = stream.learned.memory.stored.copy()
@@ -323,7 +323,7 @@ def test_fifo_keeps_the_newest():
     assert sorted(sides(stream)[1][0][:, 0]) == [17, 19, 21, 23]
 
 
-# Steps that would run away.
+# Steps that would diverge.
 
 
 @ENGINES
@@ -353,7 +353,7 @@ def test_a_weight_scales_the_step():
     heavy = make().partial_fit(X, y, np.full(30, 2.0))
     long = make(step=Constant(2 * ETA)).partial_fit(X, y)
     np.testing.assert_allclose(heavy.score(X), long.score(X), rtol=1e-12)
-    # A weight so large that nothing of the past would be left.
+    # A weight so large that the past would vanish.
     model = make().partial_fit(X, y).partial_fit(X[:1], y[:1], [1e3])
     assert np.isfinite(model.score(X)).all()
     rare = make(policy="rs", budget=2).partial_fit(X, y, np.where(np.arange(30) % 2, 1e-300, 1.0))

@@ -1,4 +1,4 @@
-"""KOIL behind scikit-learn's face: chunking, CSR, what can be looked at, memory, parameters."""
+"""KOIL as a scikit-learn estimator: chunking, CSR, attributes, memory, parameters."""
 
 import numpy as np
 import pytest

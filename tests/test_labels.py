@@ -1,4 +1,4 @@
-"""Labels on a stream: what may come later, what may not, and what errors leave behind."""
+"""Labels on a stream: which may appear later, and the state after errors."""
 
 import numpy as np
 import pandas as pd

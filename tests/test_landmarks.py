@@ -1,4 +1,4 @@
-"""Landmarks: the features of Nystroem, turned, by Cholesky instead of eigenvalues."""
+"""Landmarks: the features of Nystroem up to a rotation, by Cholesky instead of eigenvalues."""
 
 import pickle
 from itertools import pairwise
@@ -139,7 +139,7 @@ def test_bad_values_are_named(make, message):
 
 
 def test_an_exact_path_over_them_is_the_one_over_nystroem():
-    """The minimiser does not know in which coordinates it is told, if none is cut."""
+    """The minimiser does not depend on the coordinates, if none is dropped."""
     X, y = make_stream("random", 400, 4)
     found = []
     for kind in (Landmarks, Nystroem):

@@ -20,7 +20,7 @@ RULES = RandomFourier(32, Gaussian("median"), scale="standard")
 
 @pytest.mark.parametrize("n", [1, 3, 4, 15, 100, 1023, 1024, 1500])
 def test_warm_start_is_one_pass_with_the_rules_fixed_at_the_last_replay(n):
-    """At every moment the state is exactly one pass with the present rules."""
+    """At any time the state is exactly one pass with the current settings."""
     X, y = make_stream("one_class_first", n, 4)
     stream = Stream(Learner(features=RULES, seed=2, dtype="float64")).partial_fit(X, y)
     fixed_at = max(r for r in (1, 4, 16, 64, 256, 1024) if r <= n)
@@ -108,7 +108,7 @@ def test_for_one_pair_and_the_square_loss_the_safe_step_is_exact():
 
 
 def test_divergence_without_the_cut_is_real():
-    """The guard is not idle: the same steps without it leave the numbers' range."""
+    """The guard is needed: the same steps without it overflow."""
     X, y = make_stream("random", 600, 4)
     X, w = X * 30, np.zeros(4)
     last = {}
@@ -177,7 +177,7 @@ def test_one_warning_is_enough():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", [1e2, 1e5, 1e8])
 def test_the_cut_works_at_every_scale(size, dtype):
-    """Columns of size 1e8 need steps of 1e-16: the model must find its way all the same."""
+    """Columns of size 1e8 need steps of 1e-16: the model must still converge."""
     y = np.where(np.arange(2000) % 2, 1.0, -1.0)
     X = (y * size * (1 + 1e-6 * np.random.default_rng(0).uniform(-1, 1, 2000)))[:, None]
     stream = Stream(Learner(features=Identity(), memory=Strata(eps=1.0, max_strata=4), seed=0, dtype=dtype))

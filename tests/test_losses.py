@@ -37,7 +37,7 @@ def test_many_margins_at_once(loss, dtype):
     m = np.concatenate([MARGINS, np.linspace(-750, 750, 3001), np.linspace(-3, 3, 601)]).astype(dtype)
     value, slope = np.empty_like(m), np.empty_like(m)
     loss_terms(loss.code, m, value, slope)
-    # exp(-m) is m times as uncertain as m itself; what underflows is as good as 0.
+    # exp(-m) is m times as uncertain as m itself; underflow counts as 0.
     known, least = np.finfo(dtype).eps * (4 + np.abs(m)), {"float32": 1e-37, "float64": 1e-300}[dtype]
     for ours, truth in ((value, loss.value(m.astype(float))), (slope, loss.derivative(m.astype(float)))):
         assert (np.abs(ours - truth) <= known * np.abs(truth) + least).all()

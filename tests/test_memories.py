@@ -54,7 +54,7 @@ def learn(learner, X, y, weight=None, cuts=()):
 
 
 def arrays(state):
-    """Everything a memory keeps."""
+    """The whole state of a memory."""
     slots = state.slots
     own = {name: value for name, value in vars(state).items() if isinstance(value, np.ndarray)}
     return {"points": slots.points, "labels": slots.labels, "mass": slots.mass, **own}
@@ -123,7 +123,7 @@ def test_while_all_rows_fit_olp_is_all_pairs_descent(engine, loss):
     parts = {"features": Identity(), "loss": LOSSES[loss], "penalty": Ball(0.05), "step": Sqrt(0.05)}
     path = iterates(make(RSx(size), engine=engine, **parts), X, y)
     w = np.zeros(4)
-    for t in range(T):  # the last row still meets all size rows before it; then the sample is drawn anew
+    for t in range(T):  # the last row still meets all size rows before it; then the sample is redrawn
         v = np.zeros(4)
         for i in range(t):
             if y[i] != y[t]:
@@ -168,7 +168,7 @@ def test_the_whole_history_refuses_the_row_that_does_not_fit(engine):
 @pytest.mark.parametrize("engine", ["reference", "fused"])
 @pytest.mark.parametrize("gamma", [0.2, "median"])
 def test_a_refused_call_changes_nothing(engine, gamma):
-    """Nor the rows kept while a rule on data is not settled."""
+    """Nor the rows kept while data-dependent settings are not final."""
     X, y = make_stream("random", 60, 3)
     start = make(WholeHistory(50), engine=engine, features=RandomFourier(20, Gaussian(gamma)))
     stream = Stream(start).partial_fit(X[:45], y[:45])

@@ -1,4 +1,4 @@
-"""Reservoir and RS-x: samples have their laws, gradients their variances, over thousands of seeds."""
+"""Reservoir and RS-x: distributions of samples, and variances of gradients, over thousands of seeds."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ from tests.conftest import make_stream
 
 
 def contents(memory, y, seed, weight=None):
-    """Which row lies in each slot after the stream, by the plan alone, and the memory's state."""
+    """The row in each slot after the stream, by the plan alone, and the memory's state."""
     n = len(y)
     state = memory.start(1, 1, 2, np.dtype(float), None)
     weight = np.ones(n) if weight is None else weight
     plan = memory.plan(state, np.zeros((n, 1)), y, weight, np.random.default_rng(seed).random((n, memory.draws)))
     rows, new = np.full(len(state.slots.mass), -1), plan.blend == 1
-    rows[plan.slot[new]] = np.repeat(np.arange(n), np.diff(plan.start))[new]  # the last one written stays
+    rows[plan.slot[new]] = np.repeat(np.arange(n), np.diff(plan.start))[new]  # the last write remains
     state.slots.mass[plan.slot] = plan.mass
     return rows, state
 

@@ -1,4 +1,4 @@
-"""How well scores rank in a window: exact, weighted, with ties; and how sure that is."""
+"""Metrics of a window: exact, weighted, with ties; and confidence intervals."""
 
 import pickle
 from statistics import NormalDist
@@ -188,7 +188,7 @@ def test_the_interval_holds_the_area_as_often_as_it_says(area, n_pos, n_neg):
 
 
 def test_the_variance_is_delongs():
-    """Pair by pair, as it was written; and Welch's degrees of freedom."""
+    """Pair by pair, as published, with Welch's degrees of freedom."""
     s, positive = drawn(0.8, 12, 30, 0)
     s = np.round(s, 1)
     heaviside = np.heaviside(s[positive][:, None] - s[~positive][None, :], 0.5)

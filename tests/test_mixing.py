@@ -95,7 +95,7 @@ def test_the_spread_of_equal_scores_is_1():
 
 
 def value(x, scores, positive, weight, target, prior):
-    """The objective, and its slope, as the docstring says it."""
+    """The objective of the docstring, and its gradient."""
     K, kinds = scores.shape[1], np.unique(target)
     prior, weight = prior / prior.sum(), weight / weight.mean()
     w, b = x[:K], x[K:]
@@ -146,7 +146,7 @@ def test_stacked_weights_are_the_minimiser(n, K, n_targets, alike):
 
 
 def test_few_rows_leave_the_prior_and_many_choose():
-    """One candidate knows, the other does not: its weight is near its prior, and then near 0."""
+    """One candidate is informative, the other is not: its weight is near the prior at first, and near 0 later."""
     rng, prior = np.random.default_rng(0), np.array([1.0, 3.0])
     share = {}
     for n in (10, 60, 400, 3000):

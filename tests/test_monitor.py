@@ -357,7 +357,7 @@ def test_a_browser_shows_it(fitted, tmp_path, width):
 
 @pytest.fixture
 def written(monkeypatch):
-    """The rows at which pages were written, and a clock that stands still."""
+    """The rows at which pages were written, with a stopped clock."""
     found, now = [], [1e9]
     one = writing.Writer._write
     monkeypatch.setattr(writing.time, "time", lambda: now[0])
@@ -418,9 +418,9 @@ def test_a_disk_that_fills_stops_no_learning(tmp_path, monkeypatch):
     with monkeypatch.context() as disk:
         disk.setattr(os, "replace", full)
         disk.setattr(writing, "WRITE_TIMES", 0.0)
-        with pytest.warns(UserWarning, match="could not be written .No space left on device.; learning") as told:
+        with pytest.warns(UserWarning, match="could not be written .No space left on device.; learning") as caught:
             learn(100, 150, 200, 250)
-    assert len(told) == 1
+    assert len(caught) == 1
     assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
     assert same(one.state_, model().fit(X, y).state_)
 

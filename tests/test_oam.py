@@ -28,7 +28,7 @@ def engine(request):
 
 
 def buffers(model):
-    """Examples of each class, as the model holds them."""
+    """Examples of each class in the memory of the model."""
     slots, codes = model.stream_.learned.memory.slots, model._labels.codes
     return {sign: slots.points[(slots.mass > 0) & (slots.labels == codes[sign])].copy() for sign in (-1, 1)}
 

@@ -1,4 +1,4 @@
-"""OGD (Yang et al. 2021): the checks of the publication's algorithm, against double loops."""
+"""OGD (Yang et al. 2021): the published algorithm, against double loops."""
 
 import numpy as np
 import pytest

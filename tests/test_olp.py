@@ -24,7 +24,7 @@ def iterates(learner, X, y, weight):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("weights", ["none", "counts"])
 def test_while_all_rows_fit_it_is_all_pairs_descent(weights, loss, engine):
-    """And leaves it when the buffer, full, is drawn anew."""
+    """And leaves it when the full buffer is redrawn."""
     X, y = make_stream("random", 120, 4)
     weight = weights_of(weights, 120)
     seen = np.arange(120) if weight is None else np.cumsum(weight > 0) - 1  # rows met before each

@@ -1,4 +1,4 @@
-"""What commands write: complete or not there, never over an input, never over a device (docs/outputs.md)."""
+"""Output files of commands: complete or absent, never over an input or a device (docs/outputs.md)."""
 
 import itertools
 import json
@@ -56,7 +56,7 @@ def test_a_failed_fit_leaves_the_model_and_keeps_what_it_learned_beside_it(comma
     assert contents(folder).items() >= before.items()
     assert command("fit", "in.csv", *SMALL, "--model", "m", "--log", "log", cwd=folder).returncode == 0
     assert pairloom.load(folder / "m").n_seen_ == 40
-    assert contents(folder).keys() == before.keys()  # nothing partial is left
+    assert contents(folder).keys() == before.keys()  # no partial file is left
     assert stat.S_IMODE((folder / "m").stat().st_mode) == 0o600
 
 
@@ -136,10 +136,10 @@ def test_resume_wants_the_same_columns_in_the_same_order(command, folder):
     assert command(*args, cwd=folder).returncode == 0
     whole = (folder / "later").read_bytes()
     record = folder / "run" / "rows.json"
-    told = json.loads(record.read_text())
-    for row in told["rows"].values():  # a run of before this was written down
+    saved = json.loads(record.read_text())
+    for row in saved["rows"].values():  # a run of a version that did not record this
         del row["columns"], row["logged"]
-    record.write_text(json.dumps(told))
+    record.write_text(json.dumps(saved))
     assert command(*args, cwd=folder).returncode == 0
     assert (folder / "later").read_bytes() == whole
 
@@ -155,9 +155,9 @@ def test_log_and_quarantine_go_on_after_a_failure(command, folder):
     assert command(*args, "other.csv", cwd=folder).returncode == 2
     assert (folder / "q").read_text() == "of another run"
     with (folder / "log.partial").open("a") as log:
-        log.write("what a kill left after the checkpoint")
+        log.write("left by a kill after the checkpoint")
     (folder / "in.csv").write_text("".join(lines))
-    for _ in range(2):  # the second time all is in place, and goes on from there
+    for _ in range(2):  # the second run continues from there
         done = command(*args, cwd=folder)
         assert done.returncode == 0, done.stderr
         assert [json.loads(line)["row"] for line in (folder / "log").read_text().splitlines()] == [10, 20, 24, 30, 40]
@@ -165,7 +165,7 @@ def test_log_and_quarantine_go_on_after_a_failure(command, folder):
 
 
 def linked(folder):
-    """All that leads to the input: names that it has, links, and an output whose NAME.partial it is."""
+    """All names of the input: paths, links, and an output whose NAME.partial it is."""
     (folder / "soft").symlink_to("in.csv")
     os.link(folder / "in.csv", folder / "hard")
     (folder / "d").mkdir()
@@ -244,7 +244,7 @@ COMMANDS = {
 
 
 def attempted(command, folder, line, option, name):
-    """Run a command with an option that names one of its inputs; it must be refused, and all be as it was."""
+    """Run a command with an option that names one of its inputs; it must fail and change nothing."""
     before = contents(folder)
     target = f"monitor={name}" if option == "--set" else name
     more = ("--on-bad-row", "skip") if option == "--quarantine" else ()
@@ -263,7 +263,7 @@ def test_commands_refuse_to_write_over_their_inputs(line, command, folder):
 
 @pytest.mark.soak
 def test_no_output_of_any_command_changes_an_input(command, folder):
-    """Every option that names a file, every input, and whatever leads to it."""
+    """Every option that names a file, every input, and every name of it."""
     names = [*linked(folder), "m", "./m", "d/../m", "mm", "mh", "w"]
     (folder / "mm").symlink_to("m")
     os.link(folder / "m", folder / "mh")

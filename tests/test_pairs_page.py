@@ -1,4 +1,4 @@
-"""docs/pairs.md: its numbers are what its snippets print, its figures are what the code draws."""
+"""docs/pairs.md: its numbers are the output of its snippets, its figures those that the code draws."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""A model that was saved and loaded scores and learns on, bit for bit."""
+"""A model that was saved and loaded scores and continues to learn, bit for bit."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def says(model, X):
 
 
 def assert_goes_on(model, X, y, at, path, parts=(), **first):
-    """A model that is saved after ``at`` rows and loaded is the one that was not."""
+    """A model saved after ``at`` rows and loaded equals the one that was not saved."""
     online = hasattr(model, "partial_fit")
     if online:
         model.partial_fit(X[:at], y[:at], **first)

@@ -1,4 +1,4 @@
-"""What a file of a model holds besides its arrays, and what is refused."""
+"""Model files: everything besides the arrays, and errors."""
 
 import gzip
 import json
@@ -36,7 +36,7 @@ def path(tmp_path):
     return tmp_path / "model.pairloom"
 
 
-# What else a file holds.
+# Other content of a file.
 
 
 @pytest.mark.parametrize("form", forms())
@@ -112,7 +112,7 @@ def test_the_header_is_strict_json_and_arrays_are_aligned(path):
     assert b"pickle" not in raw
 
 
-# What is refused.
+# Errors.
 
 
 @pytest.mark.parametrize("generator", [np.random.default_rng(0), np.random.RandomState(0)])
@@ -187,7 +187,7 @@ def test_a_folder_that_is_not_there_is_a_clear_error(path):
         save(FPOGD(), path / "no" / "folder")
 
 
-# What must not be forgotten when a part is added.
+# Checks for new parts.
 
 
 def test_every_array_of_a_state_is_specified_where_it_is_declared():
@@ -207,7 +207,7 @@ def test_import_stays_light():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "done\n"
 
 
-# For ever.
+# The first file of every version loads.
 
 
 def test_the_file_of_version_1_loads_for_ever(path):

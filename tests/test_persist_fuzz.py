@@ -1,4 +1,4 @@
-"""Files that are cut off, damaged or hostile: always a ModelFileError, and nothing larger than they are.
+"""Truncated, damaged or hostile files: always a ModelFileError, and no allocation larger than the file.
 
 Whatever loads has a state that its model could have: it scores and learns, and compiled code stays in its arrays
 (`make soak` checks their bounds).
@@ -100,7 +100,7 @@ def valid(tmp_path_factory):
 
 
 def load_or_refuse(path, raw):
-    """The model of these bytes; None if they are refused, as they should be."""
+    """The model of these bytes; None if they are rejected, as they should be."""
     path.write_bytes(raw)
     try:
         return load(path)
@@ -115,7 +115,7 @@ def attack(valid, name, seed):
     raw = hostile(header, arrays, np.random.default_rng(seed), state_only=state_only)
     model = load_or_refuse(path.with_suffix(".hostile"), raw)
     if model is None or not state_only:
-        return  # other parameters may ask for as much memory as they like once they learn
+        return  # other parameters may need any amount of memory when they learn
     with np.errstate(all="ignore"):
         try:
             (model.score if isinstance(model, Stream) else model.decision_function)(rows[:5])
@@ -167,7 +167,7 @@ def test_bytes_of_anything(tmp_path_factory, raw, ours):
     assert load_or_refuse(path, b"pairloom" + raw if ours else raw) is None
 
 
-# Claims of size: refused before anything of that size is made.
+# Sizes: rejected before anything of that size is allocated.
 
 HUGE = 2**40
 
@@ -265,7 +265,7 @@ RACES = ("race", "catching up", "fpogd")
 
 @pytest.mark.parametrize("name", RACES)
 def test_a_file_with_one_wrong_number_is_refused_or_learns_on(name, valid):
-    """A few of them; all by `make soak`."""
+    """A few of them; all in `make soak`."""
     found = flipped(*valid(name)[1:3])
     loaded = [learns_on(valid, name, *one) for one in found[:: max(1, len(found) // 20)]]
     assert not all(loaded)
@@ -299,7 +299,7 @@ def test_a_header_of_more_entries_than_any_model_is_not_even_parsed(kind, valid,
 def test_what_load_would_refuse_is_not_saved(valid, tmp_path, monkeypatch):
     model = load(valid("fpogd")[0])
     monkeypatch.setattr("pairloom.persist.format.MAX_BRANCHES", 20)
-    with pytest.raises(ValueError, match="than a file can hold"):
+    with pytest.raises(ValueError, match="than a file can store"):
         save(model, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

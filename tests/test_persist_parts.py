@@ -1,4 +1,4 @@
-"""Files of models with parts from outside the package: they load only if they are handed over."""
+"""Files of models with parts from outside the package: they load only if passed to load."""
 
 import sys
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Budgets, portfolios and pins: what takes part in a race, and what it says that it costs."""
+"""Budgets and portfolios: the candidates of a race, and their nominal costs."""
 
 from dataclasses import replace
 
@@ -114,7 +114,7 @@ def test_parts_refuse_what_cannot_learn(make, message):
         make()
 
 
-# What a candidate costs.
+# Costs of candidates.
 
 
 @pytest.mark.parametrize("d", [4, 500])

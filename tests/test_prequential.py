@@ -1,4 +1,4 @@
-"""Test-then-train: who is scored by what, and when labels come."""
+"""Prequential evaluation: the state that scores each row, and delayed labels."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ Y = (LABELS > 0).astype(int)
 
 
 class Recorder:
-    """A model that remembers what it was asked, and in which order."""
+    """A model that records its calls in order."""
 
     pos_label = 1
 
@@ -44,7 +44,7 @@ def numbered(n):
 
 
 def by_hand(n, delay):
-    """Row t is scored, then the label of row t - delay learned; what is left comes at the end."""
+    """Row t is scored, then the label of row t - delay learned; pending labels are learned at the end."""
     log = []
     for t in range(n):
         log.append(("score", float(t)))

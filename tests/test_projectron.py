@@ -123,7 +123,7 @@ def test_the_updated_inverse_is_the_direct_inverse(theta):
 
 @ENGINES
 def test_a_projected_mistake_is_the_nearest_function_in_the_span(engine):
-    """No other combination of the supports is nearer to f + y k(x, .) in the norm of the space."""
+    """No other combination of the supports is closer to f + y k(x, .) in the norm of the space."""
     X, y = make_stream("random", 400, 2)
     stream, projected = make(theta=0.5, engine=engine), 0
     for x, label in zip(X, y, strict=True):
@@ -196,7 +196,7 @@ def test_the_support_set_stays_finite_and_the_cap_holds(engine):
     assert small < 20
     capped = make(theta=0.5, max_supports=5, engine=engine).partial_fit(X, y)
     assert capped.learned.memory.used[0] == 5
-    # At the cap mistakes are projected: the coefficients go on changing.
+    # At the limit mistakes are projected: the coefficients still change.
     before = terms(capped)[1].copy()
     capped.partial_fit(X, y)
     assert capped.learned.memory.used[0] == 5

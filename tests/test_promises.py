@@ -1,4 +1,4 @@
-"""Each promise to users, attacked."""
+"""Each guarantee to users, tested."""
 
 import pickle
 import threading
@@ -61,7 +61,7 @@ def test_1_the_container_does_not_matter():
         assert_same(expected, FPOGD(random_state=0).fit(same, y))
 
 
-# 2. A batch may hold one class only.
+# 2. A batch may contain only one class.
 
 
 @pytest.mark.parametrize("first", ["a", "b"])

@@ -1,4 +1,4 @@
-"""A race to the bit: take-overs, cuts and pickles at hard rows, scores before learning, bounded state."""
+"""Race, bit for bit: replaced candidates, calls and pickles at critical rows, scores before learning, bounded state."""
 
 import pickle
 from dataclasses import replace
@@ -74,7 +74,7 @@ def test_rows_one_by_one_are_rows_in_one_call(rows):
     assert_same(one, many.partial_fit(X[:840], y[:840], sample_weight=weight[:840]))
 
 
-# The specification is slow: early stages only.
+# The reference engine is slow: early stages only.
 @pytest.mark.parametrize(
     ("kind", "stage"),
     [(kind, stage) for kind in ("dense", "csr", "three classes", "exact=None", "reference") for stage in REFIT_ROWS
@@ -130,7 +130,7 @@ def test_a_take_over_rewrites_no_score(before, rows):
     X, y, weight = rows
     stream = Stream(race(), [ArrivalScores()]).partial_fit(X[:before], y[:before], weight[:before])
     names = {one.name: copy(one.recent) for one in stream.learned.entrants}
-    told, looked = copy(stream.state.observed["arrivals"]), stream.learned.evaluated
+    arrivals, looked = copy(stream.state.observed["arrivals"]), stream.learned.evaluated
     after = before + 40
     stream.partial_fit(X[before:after], y[before:after], weight[before:after])
     for one in stream.learned.entrants:
@@ -138,12 +138,12 @@ def test_a_take_over_rewrites_no_score(before, rows):
         kept = np.arange(max(0, after - 4096), old.count)
         np.testing.assert_array_equal(ring.scores[kept % 4096], old.scores[kept % 4096])
     kept = np.arange(max(0, after - 4096), looked) % 4096
-    np.testing.assert_array_equal(stream.state.observed["arrivals"].scores[kept], told.scores[kept])
+    np.testing.assert_array_equal(stream.state.observed["arrivals"].scores[kept], arrivals.scores[kept])
 
 
 @pytest.mark.parametrize("first", [960, 1100, 9216])
 def test_scores_on_arrival_are_those_before_learning_and_recent_ones_those_of_the_mixture_now(first, rows):
-    """At row 1,024 weights change; exact models say between solutions what they said at the last."""
+    """At row 1,024 weights change; between solutions, exact models score with the last one."""
     X, y, _ = rows
     X, last = X.astype(np.float32).astype(float), first - first % 128 + 128
     stream = Stream(race(dtype="float64"), [ArrivalScores()]).partial_fit(X[:first], y[:first])

@@ -1,4 +1,4 @@
-"""CONTRIBUTING says how a map and a model of one's own take part in a race. Here both do, from outside the package."""
+"""A custom map and a custom model in a race, from outside the package, as CONTRIBUTING.md describes."""
 
 from dataclasses import dataclass, replace
 
@@ -50,7 +50,7 @@ class Powers(RacingMap):
 
 @node
 class FrozenPowers(FrozenSum):
-    """What is left of :class:`Summed` if it only predicts."""
+    """:class:`Summed`, reduced to what prediction needs."""
 
     scaler: Scaler
     w: Array
@@ -72,7 +72,7 @@ class PowersSum:
 
 
 class Summed(Powers):
-    """A map with a loop of its own for the sum of several models."""
+    """A map with a custom loop for the sum of several models."""
 
     def linear_sum(self, state, w, slopes):
         return PowersSum(state.scaler, summed_weights(w, slopes))
@@ -80,7 +80,7 @@ class Summed(Powers):
 
 @dataclass(frozen=True, kw_only=True)
 class OneRule(RuleLearner, Many):
-    """A model that is one alone, and leaves all else to the defaults."""
+    """A single model with defaults for everything else."""
 
     engines = RuleLearner.engines
 
@@ -144,7 +144,7 @@ def test_a_map_of_ones_own_races_grows_mixes_and_predicts(kind, rows):
     for start in range(0, ROWS, 700):
         parts.partial_fit(X[start : start + 700], y[start : start + 700], classes=[-1, 1])
     np.testing.assert_array_equal(parts.score_many(X), model.score_many(X))
-    # A copy does not know what learns, and finds it by its name and size.
+    # A copy has no candidates; they are found by name and size.
     test = X[ROWS:].astype(np.float32)
     np.testing.assert_array_equal(model.stream_.model.score(copy(state), test), model.stream_.model.score(state, test))
 

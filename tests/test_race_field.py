@@ -1,4 +1,4 @@
-"""The mixture of a race: the right candidates lead, larger spaces come where they pay, the rest is dropped."""
+"""The mixture of a race: the best candidates lead, larger spaces are used where they help, the rest is dropped."""
 
 import logging
 from dataclasses import replace
@@ -24,7 +24,7 @@ def race(**changes):
 
 
 def share(stream, *kinds):
-    """What the candidates of these kinds have to say."""
+    """The shares of the candidates of these kinds."""
     weights = stream.learned.mixture.weights
     names = [one.name for one in stream.learned.entrants]
     return sum(w for w, name in zip(weights, names, strict=True) if name.startswith(kinds)) / weights.sum()
@@ -178,7 +178,7 @@ def test_an_enlarged_candidate_predicts_when_the_rest_of_the_mixture_was_dropped
     assert len(np.unique(stream.score(X))) > 100
 
 
-# Who leaves.
+# Elimination.
 
 
 def test_who_has_next_to_nothing_to_say_leaves_and_all_that_is_kept_follows():

@@ -1,4 +1,4 @@
-"""Files of races: they go on to the bit from every stage, and what no race could be is refused."""
+"""Files of races: they continue bit for bit from every stage, and impossible states are rejected."""
 
 import copy
 from functools import cache
@@ -78,7 +78,7 @@ def test_so_does_one_of_a_forest(growth, at, tmp_path):
     assert_goes_on(Stream(race), X, y, at, 150, tmp_path / "race")
 
 
-# What is refused.
+# Errors.
 
 RACE = "stream.learned"
 
@@ -105,7 +105,7 @@ def refused(header, arrays, path):
 
 
 def moved(table, old, new):
-    """Move all that is below a path."""
+    """Move everything below a path."""
     for name in [name for name in table if name == old or name.startswith(f"{old}.")]:
         table[new + name[len(old) :]] = table.pop(name)
 
@@ -124,10 +124,10 @@ def taken_out(header, arrays, kind, index):
 
 
 VALUES = {
-    "a name that is none": (170, "entrants.0.name", "linear, tall"),
+    "an invalid name": (170, "entrants.0.name", "linear, tall"),
     "a name twice": (170, "entrants.4.name", "kernel, width 1, wide"),
-    "a coming name twice": (170, "coming.2.name", "kernel, width 1, wide"),
-    "a stage that is none": (170, "entrants.2.stage", 7),
+    "a duplicate coming name": (170, "coming.2.name", "kernel, width 1, wide"),
+    "an invalid stage": (170, "entrants.2.stage", 7),
     "a stage without rules": (170, "entrants.0.stage", 8),
     "no stage with rules": (170, "entrants.2.stage", 0),
     "another stage of what comes": (170, "coming.0.stage", 32),
@@ -138,12 +138,12 @@ VALUES = {
     "columns of an entrant": (170, "entrants.1.stream.n_features", 2),
     "rows of the race": (170, "t", 171),
     "columns of the race": (170, "n_features", 4),
-    "rows that were looked at": (170, "evaluated", 127),
-    "rows to be looked at": (170, "evaluated", 170),
+    "evaluated rows": (170, "evaluated", 127),
+    "rows to evaluate": (170, "evaluated", 170),
     "rows kept": (170, "kept.count", 169),
     "models of the evidence": (170, "evidence.n_models", 3),
     "windows that were closed": (1700, "evidence.closed", 9),
-    "a standing that is no number": (170, "standings.0.auc", "much"),
+    "a standing that is NaN": (170, "standings.0.auc", "much"),
     "a row of a standing": (170, "standings.0.row", -1),
     "a negative count": (170, "evidence.closed", -1),
 }
@@ -162,7 +162,7 @@ ARRAYS = {
     "weights of a mixture": (170, "mixture.weights", lambda a: a[:-1]),
     "slopes of a mixture": (170, "mixture.slopes", lambda a: a[:-1]),
     "shifts of a mixture": (170, "mixture.shifts", lambda a: np.repeat(a, 2, axis=1)),
-    "weights that are whole numbers": (170, "mixture.weights", lambda a: a.astype(np.int64)),
+    "integer weights": (170, "mixture.weights", lambda a: a.astype(np.int64)),
     "a mixture before there is one": (12, "mixture.weights", lambda a: np.ones(3)),
     "areas of windows": (1700, "evidence.areas", lambda a: a[:, :-1]),
     "areas of too few windows": (1700, "evidence.areas", lambda a: a[1:]),
@@ -172,7 +172,7 @@ ARRAYS = {
     "targets": (170, "evidence.targets", lambda a: np.append(a, 1.0)),
     "counts of classes": (170, "counts", lambda a: np.append(a, 1.0)),
     "kept rows": (170, "kept.batches.0.X", lambda a: a[:, :2]),
-    "kept rows that are no numbers": (170, "kept.batches.0.X", lambda a: np.full_like(a, np.nan)),
+    "kept rows that are NaN": (170, "kept.batches.0.X", lambda a: np.full_like(a, np.nan)),
     "kept labels": (170, "kept.batches.0.y", lambda a: a + 5.0),
     "too few kept rows": (170, "kept.batches.0.X", lambda a: a[1:]),
     "weights of an entrant": (170, "entrants.2.stream.learned.w", lambda a: a[:, :-1]),

@@ -7,4 +7,4 @@ from tests.tables import TABLES, standing
 
 @pytest.mark.parametrize("page", TABLES)
 def test_the_table_is_what_is_made(page):
-    assert standing(page) == TABLES[page](), "python -m tests.tables makes it anew"
+    assert standing(page) == TABLES[page](), "python -m tests.tables updates it"

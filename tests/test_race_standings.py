@@ -125,7 +125,7 @@ def test_the_mixture_has_the_best_first(fitted):
     assert set(weights) - set(fitted.mixture_) == {name for name, weight in weights.items() if weight == 0}
 
 
-# The picture.
+# The plot.
 
 
 def test_the_picture_has_all_candidates_and_their_shares(fitted, tmp_path):

@@ -61,11 +61,11 @@ def test_both_definitions_against_all_pairs(loss, normalization):
     learner = replace(BASE, loss=loss)
     found = regret(learner, X, LABELS, normalization=normalization)
     expected = by_hand(learner, X, LABELS, found.comparator, normalization)[:, found.rows - 1]
-    # A hinge is 1 - m: next to its kink only the rounding of m is left, which is of size 1 and hence absolute.
+    # A hinge is 1 - m: next to its kink only the rounding error of m remains, which is absolute, since m is about 1.
     np.testing.assert_allclose([found.before, found.after, found.best], expected, rtol=1e-9, atol=1e-14)
     np.testing.assert_allclose(found.total, np.cumsum(expected[0] - expected[2]), atol=1e-9)
     np.testing.assert_allclose(found.total_after, np.cumsum(expected[1] - expected[2]), atol=1e-9)
-    # Every row but those before the second class has come.
+    # Every row after the first row of the second class.
     assert found.rows.tolist() == list(range(np.argmax(LABELS[0] != LABELS) + 1, len(X) + 1))
     assert found.normalization == normalization
 
@@ -152,7 +152,7 @@ def test_the_comparator_of_the_hinge_loss_is_a_linear_programme():
 
 
 def test_it_is_not_the_minimiser_over_all_pairs_alike():
-    """ExactAUC weighs all pairs the same: in a sorted stream that is another loss."""
+    """ExactAUC gives all pairs the same weight: in a sorted stream its loss differs."""
     X, y = make_stream("sorted", 300, 2)
     learner = Learner(features=Identity(), memory=Latest(), step=Constant(0.01), seed=0)
     found = regret(learner, X, y)

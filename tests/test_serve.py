@@ -1,4 +1,4 @@
-"""`pairloom serve` in this process: any line is answered by valid JSON, and an error leaves the model as it was."""
+"""`pairloom serve` in this process: any line is answered by valid JSON, and an error changes nothing."""
 
 import io
 import json
@@ -121,7 +121,7 @@ def test_a_class_may_be_called_nan():
 
 
 class Few(Gate):
-    """A pipe that gives a few bytes at a time."""
+    """A pipe that returns a few bytes at a time."""
 
     def __init__(self, n):
         self.n = n
@@ -157,7 +157,7 @@ PIECES = [
 
 
 def any_line(rng, good):
-    """A good line, with a few pieces of it exchanged, cut out or doubled."""
+    """A valid line with a few pieces replaced, removed or duplicated."""
     keys = [key for key in good if rng.random() < 0.8]
     values = [
         PIECES[rng.integers(len(PIECES))] if rng.random() < 0.2 else json.dumps(good[key]).encode() for key in keys

@@ -1,4 +1,4 @@
-"""Who speaks for which class: decision_function for classes_[1], score_many and score_one for the positive class."""
+"""Signs: decision_function scores classes_[1]; score_many and score_one score the positive class."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""SOLAM: the checks of its section."""
+"""SOLAM: the published steps, and its parameters."""
 
 import numpy as np
 import pytest

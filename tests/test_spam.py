@@ -1,4 +1,4 @@
-"""SPAM: the checks of its section."""
+"""SPAM: the published steps, and its parameters."""
 
 import numpy as np
 import pytest
@@ -103,5 +103,5 @@ def test_sparse_text_costs_entries_not_columns():
     y = (np.asarray(X[:, :25_000].sum(axis=1)).ravel() > 2.5).astype(int)
     model = SPAM(dtype="float64").fit(X, y)
     assert model.nbytes_ < 10 * 50_000 * 8
-    assert model.stream_.learned.lazy is not None  # what the engine for entries keeps
+    assert model.stream_.learned.lazy is not None  # kept by the engine for CSR rows
     np.testing.assert_allclose(model.coef_, SPAM(dtype="float64").fit(X[:, :].toarray(), y).coef_, atol=1e-10)

@@ -51,7 +51,7 @@ MEMORIES = {
 
 
 def make_rows(kind, n, d=8, seed=7):
-    """A stream with many zeros, and some rows of nothing else; ``duplicates`` keeps its few distinct rows."""
+    """A stream with many zeros, and some rows that are all zero; ``duplicates`` keeps its few distinct rows."""
     X, y = make_stream(kind, n, d, seed)
     X[np.abs(X) < 0.6] = 0.0
     X[5::23] = 0.0
@@ -59,7 +59,7 @@ def make_rows(kind, n, d=8, seed=7):
 
 
 def rows_for(config, n=None):
-    """Enough rows for slots to be shared out anew, where they are."""
+    """Enough rows for slots to be reallocated, where allocation applies."""
     n = n or (300 if config["allocation"] == "neyman" else 130)
     X, y = make_rows(config["stream"], n)
     groups = None if config["groups"] is None else np.arange(n) // 7 % config["groups"]
@@ -72,7 +72,7 @@ def make_learner(config, **changes):
 
 
 def learn(stream, X, y, weight=None, groups=None, cuts=()):
-    """The stream, after rows that come cut into calls."""
+    """The stream after rows in several calls."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StabilityWarning)
         for a, b in pairwise([0, *cuts, len(y)]):
@@ -225,7 +225,7 @@ def test_once_sparse_a_dense_row_leaves_the_bits_of_a_sparse_one():
 
 
 def shuffled_entries(X, rng):
-    """The same rows with entries in disorder, each stored in two parts, the zeros too."""
+    """The same rows with unsorted entries, each stored in two parts, zeros included."""
     d = X.shape[1]
     columns = rng.permuted(np.tile(np.arange(2 * d), (len(X), 1)), axis=1)  # each twice: the first part and the rest
     values = np.take_along_axis(np.hstack([X * 0.25, X * 0.75]), columns, axis=1)

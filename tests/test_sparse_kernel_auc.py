@@ -46,7 +46,7 @@ def newton_1d(K, sums, rows, beta, c):
 
 
 def best_beta(K, sums, rows):
-    """The minimiser, by an optimiser that knows nothing of pairs."""
+    """The minimiser, by a general optimiser."""
     every = EveryPair(sums.positive, sums.weight)
     own, across = K[np.ix_(rows, rows)], K[rows]
     found = minimize(
@@ -71,7 +71,7 @@ def test_candidates_are_tried_as_brute_force_does(kind):
 
 @pytest.mark.parametrize("n_candidates", [7, 59])
 def test_the_greedy_fit_written_out(n_candidates):
-    """Six choices, each the best of its pool; all coefficients anew at 1, 2, 4 and at the end."""
+    """Six choices, each the best of its pool; all coefficients optimised again at 1, 2, 4 and at the end."""
     K, sums = problem(seed=3)
     found = grow(lambda c: K[c], sums, ALPHA, 6, n_candidates, 0.0, np.random.default_rng(8))
     rng, rows, beta = np.random.default_rng(8), [], np.empty(0)
@@ -174,7 +174,7 @@ def test_scores_are_sums_of_kernels_at_the_support(kernel, scale):
     assert model.gamma_ == 0.2
     for support in model.support_:
         assert np.abs(rows - support).sum(axis=1).min() < 1e-12
-    # The calibration is fitted to these very scores.
+    # The calibration is fitted to these scores.
     np.testing.assert_allclose(
         model.stream_.state.observed["recent"].view()[0][:, 0], values @ model.coef_, rtol=0, atol=1e-10
     )

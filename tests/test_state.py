@@ -31,7 +31,7 @@ RULES = {"gamma": "median", "scale": "standard"}
 
 
 def through_a_file(flat):
-    """What a file could hold: JSON, and bytes with a dtype and a shape."""
+    """The content of a possible file: JSON, and bytes with a dtype and a shape."""
     values, kinds = json.loads(json.dumps([flat.values, flat.kinds]))
     arrays = {path: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape).copy() for path, a in flat.arrays.items()}
     return Flat(arrays, values, kinds)
@@ -43,7 +43,7 @@ def changed(form, **changes):
 
 
 def assert_goes_on(model, X, y, at, **first):
-    """A model that is stored after ``at`` rows and found again is the one that was not."""
+    """A model stored after ``at`` rows and restored equals the one that was not stored."""
     learn = (lambda m, rows, **more: m.partial_fit(X[rows], y[rows], **more)) if hasattr(model, "partial_fit") else None
     if learn is None:
         model.fit(X[:at], y[:at])
@@ -76,7 +76,7 @@ def test_so_does_one_of_three_classes_and_csr_rows(form):
 
 @pytest.mark.parametrize("at", [300, 16_500])
 def test_a_race_goes_on_from_its_flat_state(at):
-    """Between two refits, and after candidates may leave; test_race_files.py has the stages between, as files."""
+    """Between two refits, and after candidates may be dropped; test_race_files.py has the other stages, as files."""
     X, y = make_stream("random", at + 150, 3)
     assert_goes_on(AUCClassifier(portfolio=SMALL, budget=Budget(2**24), random_state=0), X, y, at)
 

@@ -1,4 +1,4 @@
-"""The area under the curve of a whole stream in bounded memory: bounds that hold, for any rows, cuts and merges."""
+"""AUC of a whole stream in bounded memory: valid bounds for any rows, chunking and merges."""
 
 import pickle
 
@@ -54,7 +54,7 @@ def test_a_megabyte_knows_the_area_to_three_digits(kind):
     y, z, w = stream(LONG, weighted=kind in ("itself", "drifting"))
     s = TRANSFORMS[kind](z, np.arange(LONG) / LONG)
     auc = StreamingAUC().update(y, s, w)
-    assert assert_holds(auc, y, s, w) <= 0.0004  # ten times finer than promised
+    assert assert_holds(auc, y, s, w) <= 0.0004  # ten times better than documented
     assert auc.counts == (y.sum(), (~y).sum())
     assert nbytes(auc) > 900_000 or kind == "discrete"
 
@@ -180,7 +180,7 @@ def test_keys_have_the_order_of_the_scores():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_nodes_of_a_digest_hold_their_rows(weighted):
-    """Below any key: what surely lies there is no more than what does, and that no more than what may."""
+    """Below any key: the lower bound is at most the true weight, and this is at most the upper bound."""
     _, s, w = stream(4000, weighted=weighted)
     keys, digest = keys_of(s), Digest(32)
     digest.add(keys, w)

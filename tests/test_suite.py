@@ -1,4 +1,4 @@
-"""The tests themselves: nothing in them is random, and a test that is skipped says what is missing and what to do."""
+"""The tests themselves: nothing in them is random, and reasons for skipping name what is missing and what to do."""
 
 import re
 from pathlib import Path

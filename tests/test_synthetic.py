@@ -1,4 +1,4 @@
-"""Synthetic streams: each has the property that it promises."""
+"""Synthetic streams: each has its documented property."""
 
 import numpy as np
 import pytest

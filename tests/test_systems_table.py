@@ -15,7 +15,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "systems.md"
 
 
 def cells(table):
-    """The rows of a Markdown table, header first, rule left out."""
+    """The rows of a Markdown table, header first, without the separator."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()]
     return [rows[0], *rows[2:]]
 
@@ -56,7 +56,7 @@ def test_measured_numbers_are_those_of_the_model():
 
 @pytest.mark.filterwarnings("ignore::pairloom.stream.StabilityWarning")
 def test_the_command_prints_the_table_as_markdown(monkeypatch):
-    """In this process, where all systems are compiled, with a clock that stops after the first batch that it counts."""
+    """In this process, where all systems are compiled, with a clock that stops after the first timed batch."""
     monkeypatch.setattr(table, "MAX_SECONDS", 0.0)
     done = CliRunner().invoke(app, ["systems", "--markdown"])
     assert done.exit_code == 0, done.output

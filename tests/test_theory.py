@@ -1,4 +1,4 @@
-"""The paper's bounds against what can be counted, enumerated or drawn."""
+"""The paper's bounds against enumeration and simulation."""
 
 from dataclasses import replace
 from itertools import product
@@ -125,7 +125,7 @@ def test_the_certificate_fails_for_unequal_strata_and_holds_for_equal_ones():
         # What the appendix proves is of draws in proportion to the sizes.
         assert made.neyman(5) <= made.proportional(5) * (1 + 1e-12)
         assert made.proportional(5) <= made.uniform(5)
-        # Never worse than k times uniform; and all the same if sizes are equal.
+        # At most k times uniform, and equal if sizes are equal.
         assert made.stratified() <= 5 * made.uniform(5)
         equal = replace(made, sizes=np.full(5, 7))
         assert equal.stratified() == pytest.approx(equal.proportional(5))
@@ -235,7 +235,7 @@ def test_the_bounds_hold_for_fresh_draws(labels):
 
 
 def test_the_theorem_is_false_before_the_step_and_so_is_log_regret_without_variance():
-    """Labels without signal, all of the past, V = 0: what is printed is a constant, and the regret grows with T."""
+    """Labels without signal, the whole past, V = 0: the printed bound is constant, but the regret grows with T."""
     rng = np.random.default_rng(0)
     Z = unit(rng, 600, 2)
     y = np.where(rng.random(600) < 0.5, 1.0, -1.0)

@@ -1,4 +1,4 @@
-"""Several threads predict with one model; BLAS has one thread inside, whoever comes and goes."""
+"""Several threads predict with one model; BLAS is limited to one thread whichever enters or leaves."""
 
 import os
 import subprocess

@@ -80,7 +80,7 @@ def test_only_the_first_partial_fit_fixes_the_map(features, X):
     with pytest.raises(ValueError, match="NaN at row 0, column 0"):
         model.partial_fit(np.full((2, 5), np.nan))
     assert pickle.dumps(model) == before
-    # fit starts anew.
+    # fit starts from scratch.
     again = model.fit(100 * X)
     np.testing.assert_array_equal(
         again.transform(X), FeatureTransformer(features, random_state=0).fit(100 * X).transform(X)

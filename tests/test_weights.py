@@ -132,7 +132,7 @@ def test_heavier_rows_pull_harder():
 
 
 def test_a_heavy_row_is_learned_in_a_hundred_parts_at_most():
-    """A weight of 1e9 costs what 100 does; its parts, still too long, are cut, and nobody is warned of eta."""
+    """A weight of 1e9 costs what 100 does; its substeps are still cut, without a warning about eta."""
     d = np.array([1.0, 2.0])
     X, y = np.array([[0.0, 0.0], d]), [-1, 1]
     streams = [
@@ -184,8 +184,8 @@ def test_weights_that_are_refused(weight, message):
 def test_weights_at_the_ends_of_all_doubles_count_as_those_that_can_be_added_and_squared():
     X, y = make_stream("random", 60, 3)
     wild = np.where(np.arange(60) % 2 == 0, 1e-300, 1e300)
-    tame = np.where(np.arange(60) % 2 == 0, 1e-100, 1e100)
-    for one, other in ((wild, tame), (np.full(60, 5e-324), np.full(60, 1e-100)), (np.full(60, 1.7e308), 1e100)):
+    moderate = np.where(np.arange(60) % 2 == 0, 1e-100, 1e100)
+    for one, other in ((wild, moderate), (np.full(60, 5e-324), np.full(60, 1e-100)), (np.full(60, 1.7e308), 1e100)):
         models = [FPOGD(random_state=0).fit(X, y, sample_weight=weight) for weight in (one, other)]
         np.testing.assert_array_equal(*(model.decision_function(X) for model in models))
         assert np.isfinite(models[0].decision_function(X)).all()
@@ -194,7 +194,7 @@ def test_weights_at_the_ends_of_all_doubles_count_as_those_that_can_be_added_and
 @pytest.mark.parametrize("memory", [Reservoir(5), Reservoir(5, by="joint"), RSx(5), RSx(5, by="class")])
 @pytest.mark.parametrize("light", [1e-18, 1e-60, 1e-100])
 def test_rows_of_next_to_no_weight_do_not_enter_a_sample(memory, light):
-    """Their place in it would be beyond all whole numbers."""
+    """Their position would exceed all integers."""
     X, y = make_stream("random", 400, 3)
     weights = np.where(np.arange(400) < 200, 1.0, light)
     learner = Learner(features=Identity(), memory=memory, step=Constant(1e-4), dtype="float64", seed=0)

@@ -183,7 +183,7 @@ def test_in_a_grid(inner):
 
 
 def test_small_directions_are_learned_at_once():
-    """What it is for: the largest direction says how long a step may be, and the smallest how long it takes."""
+    """The largest direction limits the step, and the smallest determines the time to converge."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 10)) * [100, 30, 30, 30, 30, 1, 1, 1, 1, 1]
     y = np.where(X[:, -1] + 0.1 * rng.normal(size=3000) > 0, 1.0, -1.0)

@@ -90,7 +90,7 @@ def papers_table(measured: Measured) -> Markup:
             *(_entry(measured, dataset, system, best, errors, with_paper=True) for system in systems),
         ])  # fmt: skip
     after = joined([_key(measured), _left_out(measured, systems)])
-    return table(columns, rows, "AUC × 100 as in the paper's Table 2, the printed values beneath", "auc", after)
+    return table(columns, rows, "AUC × 100 as in the paper's Table 2, the printed values below ours", "auc", after)
 
 
 def every_table(measured: Measured) -> Markup:
@@ -151,8 +151,8 @@ def _flag(errors: float | None) -> Markup | None:
 
 def _key(measured: Measured) -> Markup:
     text = (
-        "▲ ▼: ours is above or below the printed value, which stands beneath, by more than two combined standard "
-        "errors. The printed values of FPOGD stand beneath both of its forms."
+        "▲ ▼: ours is above or below the printed value, printed below it, by more than two combined standard "
+        "errors. The printed values of FPOGD are below both of its forms."
     )
     stand_ins = [dataset for dataset in measured.datasets if measured.stand_in(dataset)]
     if stand_ins:

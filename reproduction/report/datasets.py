@@ -23,7 +23,7 @@ def datasets_section(results: Results) -> Markup:
     rows = [_row(dataset, Measured(results).stand_in(dataset)) for dataset in sets_in_order(paper.TABLE_3)]
     wrong = sum(len(paper.wrong(dataset)) for dataset in paper.TABLE_3)
     after = note(
-        "Each value is counted from the files; where the printed one is another, it stands struck out beneath: "
+        "Each value is counted from the files; where the printed one is another, it is struck out below: "
         f"{wrong} of {3 * len(paper.TABLE_3)}. Labels: the first half of the sorted labels is negative, the second "
         "half positive. A ratio counts as right either way round. √T ln T is the paper's number of random features for "
         "all rows."

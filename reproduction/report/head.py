@@ -14,7 +14,7 @@ LEAD = (
     "FPOGD learns to rank from a stream: one pass, a few stratified examples of the past to pair each new one with, "
     "and random Fourier features for the kernel. This page runs the experiments of the paper that introduced it, on "
     "the same data sets and beside the same competitors, and shows the paper's numbers next to ours. At its end "
-    "every claim of the paper stands with what was measured and a verdict, computed from the results by a rule that "
+    "every claim of the paper is listed with what was measured and a verdict, computed from the results by a rule that "
     "is written beside it."
 )
 

@@ -62,7 +62,7 @@ def _figure(name: str, found: Runs, column: str, what: str) -> Markup | None:
     bound = "Lemma 2" if column == "before" else "Theorem 5, as its proof has it"
     caption = (
         f"{what} Both axes are logarithmic: a straight line of slope b is t^{{b}}, and b = 1 is a loss in every row. "
-        f"Short dashes: the bound of {bound}, for FPOGD with FIFO, by the weights that make it least."
+        f"Short dashes: the bound of {bound}, for FPOGD with FIFO, at the weights that minimise it."
     )
     systems = in_order(system for runs in found.values() for system in runs)
     entries = [*((system, svg.style_of(system)) for system in systems), (bound, BOUND)]
@@ -103,7 +103,7 @@ _COMPARATORS = {
     ),
     "_near": (
         "Exponents of the regret against weights within reach",
-        "The same against w', which makes Σ L_{t}(w) + ‖w‖²/(2η) least, in the place of w⋆, whose norm is often so "
+        "The same against w', which minimises Σ L_{t}(w) + ‖w‖²/(2η), instead of w⋆, whose norm is often so "
         "large that no algorithm comes near it in these rows. No exponent where R_{t} is not positive.",
     ),
 }
@@ -138,7 +138,7 @@ def _all_runs(found: Runs) -> Markup:
     ]  # fmt: skip
     after = maths(
         "R_{T}: at the last row, before the step, and after it. Lemma 2 bounds the one, Theorem 5 the other; both by "
-        "the weights w' that make them least: bound(w') + Σ L_{t}(w') − L_{t}(w⋆). The last but one is Lemma 2 with w⋆ "
+        "the weights w' that minimise them: bound(w') + Σ L_{t}(w') − L_{t}(w⋆). The last but one is Lemma 2 with w⋆ "
         "itself. Algorithms with one buffer for both classes take shorter steps, and have no bounds. The error is the "
         "mean of e_{t} along the algorithm's own path."
     )

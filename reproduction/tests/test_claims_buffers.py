@@ -95,7 +95,7 @@ def test_bounds_are_judged_at_every_row(tmp_path):
     assert finding(tmp_path, "independence", "regret", runs()).verdict is Verdict.IN_PART
     broken = runs(**{FRESH: {"bound": 0.5}})
     found = finding(tmp_path, "lemma-2", "regret", broken)
-    assert "in 8 of 8 runs with draws made anew" in found.measured
+    assert "in 8 of 8 runs with fresh draws" in found.measured
     assert found.verdict is Verdict.FAILS
     coupled = finding(tmp_path, "lemma-2", "regret", runs(**{OAM_TYPE: {"bound": 0.5}}))
     assert "in 8 of 40 runs (8 of OAM-type reservoir)" in coupled.measured

@@ -1,4 +1,4 @@
-"""``python -m pairloom``: the command."""
+"""Entry point of ``python -m pairloom``."""
 
 from pairloom.cli import app
 

@@ -83,7 +83,7 @@ def claims_section(found: Sequence[tuple[Claim, Finding]]) -> Markup:
     """One entry for each claim, in the order of the paper."""
     intro = note(
         "In the order of the paper: the claim, quoted or closely paraphrased, what was measured or computed, and the "
-        "verdict by the rule beneath it. Where there is no rule, the argument is the evidence. What is computed for "
+        "verdict by the rule below it. Where there is no rule, the argument is the evidence. What is computed for "
         "claims of theory is computed when this page is made."
     )
     parts = []

@@ -73,10 +73,10 @@ def lemma_2(results: Results) -> Finding:
     printed = [run.whole["lemma"] / run.final("before") for run in fresh if "lemma" in run.whole]
     text = (
         "The argument is the standard one. With the squared errors of the run's gradients for V, R_{t} is above the "
-        f"bound at some row in {wrong} of {len(fresh)} runs with draws made anew for each row, which are independent "
+        f"bound at some row in {wrong} of {len(fresh)} runs with fresh draws for each row, which are independent "
         f"of w. Those of a buffer are not: there it is in {len(above)} of {kept} runs"
         + (f" ({listed(_where(above))})" if above else "")
-        + ". The bound holds for all weights in the place of w̄⋆; by those that make it least, R_{T} is "
+        + ". The bound holds for all weights instead of w̄⋆; with those that minimise it, R_{T} is "
         f"{tight:.2f} of it with fresh draws, in the median."
     )
     if printed:
@@ -101,7 +101,7 @@ def improved_bound(results: Results) -> Finding:
     least = [one for one in ends if all(one[FIFO] < one[rival] for rival in RIVALS if rival in one)]
     shares = [_variance_share(runs[FIFO]) for runs in found.values()]
     text = (
-        "Theorem 5's bound with the errors of each algorithm's gradients for V, by the weights that make it least: "
+        "Theorem 5's bound with the errors of each algorithm's gradients for V, at the weights that minimise it: "
         f"that of FPOGD with FIFO is below those of the other buffers on {len(least)} of {len(found)} streams. Its "
         f"term of variance is {100 * min(shares):.1f} to {100 * max(shares):.1f} % of it. In these bounds less "
         "variance makes the constant smaller, not the exponent."
@@ -126,7 +126,7 @@ def independence(results: Results) -> Finding:
         for some, regret in ((fresh, "after"), (fresh, "before"), (kept, "after"))
     )
     text = (
-        "The model is trained on what a buffer holds, so that the assumption is not met in a run. Draws made anew for "
+        "The model is trained on what a buffer holds, so that the assumption is not met in a run. Fresh draws for "
         f"each row do meet it: there Σ L_{{t}}(w_{{t}}), of which the proof speaks, is above the bound in {after} of "
         f"{len(fresh)} runs, and Σ L_{{t}}(w_{{t−1}}), of which the theorem does, in {before}; on the stream of "
         f"Theorem 5 it is. Of buffers, the former is above it in {coupled} of {len(kept)} runs."
@@ -141,7 +141,7 @@ def theorem_5(results: Results) -> Finding:
     text = (
         "The proof bounds Σ L_{t}(w_{t}), the loss after the step; the statement and the definition of regret "
         "have L_{t}(w_{t−1}). With gradients over the whole history, so V = 0, on a stream with negatives at 0 "
-        f"and positives at ±1 by lot (square loss, T = {count(n_rows)}, η = 0.1 < 1/M = 1/2): regret {before:.1f} "
+        f"and positives at ±1 at random (square loss, T = {count(n_rows)}, η = 0.1 < 1/M = 1/2): regret {before:.1f} "
         f"with w_{{t−1}}, {number(round(after, 1))} with w_{{t}}, and a bound of {number(bound)}."
     )
     runs = bounded_runs(results)

@@ -108,7 +108,8 @@ def _least(runs: Runs, key: Callable[[Run], float]) -> str:
 
 
 def _counted(names: list[str]) -> str:
-    return listed([f"{name} ({names.count(name)})" for name in sorted(set(names), key=names.count, reverse=True)])
+    found = sorted(dict.fromkeys(names), key=names.count, reverse=True)
+    return listed([f"{name} ({names.count(name)})" for name in found])
 
 
 def correlations(results: Results) -> dict[Stream, float]:
@@ -150,12 +151,12 @@ def coupling(results: Results) -> Finding:
     single = [runs["Yang, opposite"].final("before") / runs[FRESH].final("before")
               for runs in found.values() if "Yang, opposite" in runs]  # fmt: skip
     text = (
-        "A reservoir of each class is what w was trained on; draws made anew for each row are independent of w. R_{T} "
+        "A reservoir of each class is what w was trained on; fresh draws for each row are independent of w. R_{T} "
         f"of the former is {min(ratios.values()):.2f} to {max(ratios.values()):.2f} times that of the latter, within a "
         f"tenth on {len(near)} of {len(found)} streams."
     )
     if reach:
-        text += f" Against weights within reach, in the place of w⋆, it is {min(reach):.2f} to {max(reach):.2f} times."
+        text += f" Against weights within reach instead of w⋆, it is {min(reach):.2f} to {max(reach):.2f} times."
     if single:
         text += (
             f" One slot for each class, the newest example, fewer than log T, has {min(single):.2f} to "

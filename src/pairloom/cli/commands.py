@@ -298,5 +298,8 @@ def bench(
 )
 def reproduce() -> None:
     """Print where to find the reproduction of the paper; to be removed after one release."""
-    typer.echo("The reproduction runs from a clone: python -m reproduction ...", err=True)
+    message = (
+        "The reproduction is not part of the package: run python -m reproduction in a clone (docs/reproduction.md)"
+    )
+    typer.echo(message, err=True)
     raise typer.Exit(2)

@@ -176,7 +176,7 @@ class Mapped(Model):
             safe = self.step.eta
             text = (
                 f"steps of eta={safe:g}, times the rows' weights, moved the model by more than "
-                f"{np.sqrt(reference.LONG_STEP_SQUARED):,.0f}, although the margins aimed at are 1. Lower eta or the "
+                f"{np.sqrt(reference.LONG_STEP_SQUARED):,.0f}, although the target margins are 1. Lower eta or the "
                 f"weights{scaling}."
             )
         else:

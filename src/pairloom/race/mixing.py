@@ -43,6 +43,8 @@ def model_shares(areas: Array, rare: float, sizes: Sequence[int]) -> Array:
     return shares
 
 
+# Scores near the limit of float32 have no finite mean; the weights are then those of the prior.
+@np.errstate(over="ignore", invalid="ignore")
 def candidate_scores(
     windows: Sequence[ScoredWindow], shares: Array, sizes: Sequence[int], targets: Array
 ) -> tuple[Array, Array, Array, Array]:

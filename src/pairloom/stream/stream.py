@@ -174,7 +174,7 @@ class Stream(Savable):
     def check(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Batch:
         """Return valid rows of positive weight; ValueError if the input is invalid. Changes nothing."""
         if self.time_column is not None:
-            raise ValueError("rows of a bare Stream have no time: use an estimator, or a half-life in rows")
+            raise ValueError("rows of a Stream have no time: use an estimator, or a half-life in rows")
         X = self._check_rows(X)
         n = X.shape[0]
         check_unmasked("y", y)
