@@ -62,7 +62,8 @@ def draw(records: Records, data: tuple[Data, ...], out: Path) -> None:
         draw_panel(axes, one, found)
     for axes in places[len(panels) :]:
         axes.axis("off")
-    legend(places[len(panels)], {c.package for c in CONTESTANTS if any(c.name in found for _, found in panels)})
+    shown = {name for _, found in panels for name in found if not look(name).first}
+    legend(places[len(panels)], {c.package for c in CONTESTANTS if c.name in shown})
     machines = {r.machine for r in records.all.values() if any(r.data == one.name for one in data)}
     note = f", {len(machines)} machines" if len(machines) > 1 else ""
     figure.supxlabel(f"microseconds per row to learn, one thread{note} (log scale)", fontsize=10, color=INK)
