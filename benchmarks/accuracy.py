@@ -1,15 +1,28 @@
-"""AUC, time and size on real data: AUCClassifier, FPOGD and widely used learners, by five-fold cross-validation.
+"""AUC, average precision, time and size on real data: AUCClassifier, FPOGD and widely used learners.
 
-PAIRLOOM_DATA=folder python benchmarks/accuracy.py [--group sets|keel|halves ...] [--data NAME ...]
-    [--only NAME ...] [--without NAME ...] [--again NAME ...]
+PAIRLOOM_DATA=folder python benchmarks/accuracy.py [--group sets|keel|halves|choosing|reporting ...]
+    [--data NAME ...] [--only NAME ...] [--without NAME ...] [--again NAME ...] [--results FILE] [--as NAME]
+    [--compare FILE] [--figure] [--markdown] [--toy]
 
 Runs what is missing from the results (docs/accuracy.json), adds it fold by fold, and prints the table. It can be
-stopped at any time and started again. ``--figure`` and ``--markdown`` run nothing, and write docs/accuracy.png and
-docs/accuracy.md from the results. ``--toy`` is a small run on embedded data that leaves nothing behind.
-docs/accuracy.md describes the protocol.
+stopped at any time and started again. A name may be given by its beginning, in any case, if only one has it. Groups
+"choosing" and "reporting" have raw columns: rules are chosen on one and reported on the other.
+
+``--figure``, ``--markdown`` and ``--compare`` run nothing. The first two write docs/accuracy.png, docs/accuracy-raw.png
+and docs/accuracy.md from the results. The last prints how the results differ from those of another file on data sets
+with raw columns. To compare a version of AUCClassifier with the one before:
+
+    accuracy.py --group choosing --only auc --results old.json
+    accuracy.py --group choosing --only auc --results new.json
+    accuracy.py --group choosing --only auc --results new.json --compare old.json
+
+``--as NAME`` stores and reads the results of one contestant under another name, so that several versions fit into one
+file. ``--toy`` is a small run on embedded data that leaves nothing behind. docs/accuracy.md describes the protocol.
 """
 
 import argparse
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,9 +31,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from threadpoolctl import threadpool_limits
 
 from common.script import DOCS, make_parser, require_data
+from contest.compare import table_of_differences
 from contest.contestants import CONTESTANTS, Contestant, Size
-from contest.datasets import DATASETS, GROUPS, TOY, Data
+from contest.datasets import DATASETS, GROUPS, PANELS, TOY, TOY_RAW, Data
 from contest.figure import draw
+from contest.kinds import table_of_means
 from contest.records import FOLDS, Records
 from contest.report import markdown, table
 from contest.rounds import Contest, Job, jobs
@@ -50,16 +65,34 @@ def run(contest: Contest, todo: list[Job], console: Console) -> None:
 
 
 def toy() -> None:
-    """Run everything once on breast cancer data, in a temporary folder."""
+    """Run everything once on breast cancer data and simulated payments, in a temporary folder."""
     with TemporaryDirectory() as folder:
         records, console = Records(Path(folder) / "accuracy.json"), Console(stderr=True)
-        size = Size(n_components=64, n_trees=20, n_bagged=10, first_rows=100)
+        size = Size(n_components=64, n_trees=20, n_bagged=10, n_boosted=10, first_rows=100)
         contest = Contest(records, size, n_folds=2, n_settings=2)
         contestants = present(list(CONTESTANTS), console)
-        run(contest, jobs(list(TOY), contestants, records, n_folds=2), console)
-        draw(records, TOY, Path(folder) / "accuracy.png")
-        (Path(folder) / "accuracy.md").write_text(markdown(records, {"sets": TOY}))
-        Console(width=140).print(table(records, TOY))
+        data: list[Data] = [*TOY, *TOY_RAW]
+        run(contest, jobs(data, contestants, records, n_folds=2), console)
+        draw(records, tuple(data), Path(folder) / "accuracy.png")
+        (Path(folder) / "accuracy.md").write_text(markdown(records, {"sets": TOY, "choosing": TOY_RAW}))
+        show(records, data, CONTESTANTS)
+        Console(width=160).print(table_of_differences(records, records, data, [("AUCClassifier", "logistic")]))
+
+
+def show(records: Records, data: list[Data], contestants: tuple[Contestant, ...]) -> None:
+    """Print all results, and the means over data sets with raw columns."""
+    console = Console(width=180)
+    console.print(table(records, tuple(data), contestants))
+    means = table_of_means(records, tuple(data), contestants)
+    if means.row_count:
+        console.print(means)
+
+
+def full(names: list[str], text: str) -> str:
+    """Return the name that begins with the text in any case, if there is one only, otherwise the text."""
+    fits = [name for name in names if name.lower().startswith(text.lower())]
+    same = [name for name in fits if len(name) == len(text)] or fits
+    return same[0] if len(same) == 1 else text
 
 
 def arguments() -> argparse.Namespace:
@@ -67,31 +100,43 @@ def arguments() -> argparse.Namespace:
     names = [contestant.name for contestant in CONTESTANTS]
 
     def several(flag: str, choices: list[str], default: list[str], help: str) -> None:
-        parser.add_argument(flag, nargs="+", choices=choices, default=default, metavar="NAME", help=help)
+        kind = partial(full, choices)
+        parser.add_argument(flag, nargs="+", type=kind, choices=choices, default=default, metavar="NAME", help=help)
 
     sets = [one.name for group in GROUPS.values() for one in group]
-    several("--group", list(GROUPS), list(GROUPS), "groups of data sets: sets, keel, halves; default: all")
+    several("--group", list(GROUPS), list(GROUPS), f"groups of data sets: {', '.join(GROUPS)}; default: all")
     several("--data", sets, sets, "only these data sets")
     several("--only", names, names, "only these contestants")
     several("--without", names, [], "without these contestants")
     several("--again", names, [], "drop the results of these contestants and repeat them")
     parser.add_argument("--results", type=Path, default=DOCS / "accuracy.json", help="the file of results")
-    parser.add_argument("--figure", action="store_true", help="draw docs/accuracy.png from the results")
+    parser.add_argument("--as", dest="alias", metavar="NAME", help="name of the only contestant in the results")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="print the differences to other results")
+    parser.add_argument("--figure", action="store_true", help="draw docs/accuracy*.png from the results")
     parser.add_argument("--markdown", action="store_true", help="write docs/accuracy.md from the results")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.chosen = [name for name in names if name in {*options.only, *options.again} - {*options.without}]
+    if options.alias and len(options.chosen) != 1:
+        parser.error("--as names one contestant: choose it with --only")
+    if options.compare and not options.compare.exists():
+        parser.error(f"--compare: {options.compare} does not exist")
+    return options
 
 
 def learn(options: argparse.Namespace, records: Records, data: list[Data]) -> None:
     console = Console(stderr=True)
-    chosen = {*options.only, *options.again} - {*options.without}
-    able = present([contestant for contestant in CONTESTANTS if contestant.name in chosen], console)
+    able = present([contestant for contestant in CONTESTANTS if contestant.name in options.chosen], console)
     for contestant in able:
         if contestant.name in options.again:
-            records.forget(contestant.name, {one.name for one in data})
+            records.forget(options.alias or contestant.name, {one.name for one in data})
+    if options.alias:
+        able = [replace(contestant, name=options.alias, title=options.alias) for contestant in able]
     todo = jobs(data, able, records, FOLDS)
     if todo:
-        require_data("the LIBSVM files (a9a.xz, usps.train.xz, ...) and keel/*.csv.xz")
+        require_data("the LIBSVM files (a9a.xz, usps.train.xz, ...), keel/*.csv.xz, tables/*.csv.xz and adbench/*.npz")
     run(Contest(records, Size(), FOLDS), todo, console)
+    own = tuple(able) if options.alias else ()
+    show(records, data, (*CONTESTANTS, *own))
 
 
 def main() -> None:
@@ -102,11 +147,15 @@ def main() -> None:
     data = [one for name in options.group for one in GROUPS[name] if one.name in options.data]
     if options.figure:
         draw(records, DATASETS, DOCS / "accuracy.png")
+        if any(record.data == one.name for one in PANELS for record in records.all.values()):
+            draw(records, PANELS, DOCS / "accuracy-raw.png")
     if options.markdown:
         (DOCS / "accuracy.md").write_text(markdown(records, GROUPS))
-    if not options.figure and not options.markdown:
+    if options.compare:
+        names = [(options.alias or name, name) for name in options.chosen]
+        Console(width=160).print(table_of_differences(records, Records(options.compare), data, names))
+    if not options.figure and not options.markdown and not options.compare:
         learn(options, records, data)
-        Console(width=160).print(table(records, tuple(data)))
 
 
 if __name__ == "__main__":

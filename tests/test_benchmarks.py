@@ -135,6 +135,89 @@ def test_the_reported_sets_have_the_sizes_that_are_said(monkeypatch, data_folder
         assert 0 < y.mean() < 0.5
 
 
+def test_rules_are_chosen_on_other_rows_than_those_that_are_reported(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    from contest.contestants import CONTESTANTS
+    from contest.datasets import CHOOSING, GROUPS, REPORTING, Raw
+
+    names = [one.name for group in GROUPS.values() for one in group]
+    assert len(set(names)) == len(names)
+    chosen, reported = ({one.source for one in group if one.source} for group in (CHOOSING, REPORTING))
+    assert not chosen & reported
+    assert len([one for one in CHOOSING if one.kind == "KEEL"]) == 14
+    rows = {group: Raw("toy", "", 90, 3, group=group, kind="halves").rows(90) for group in ("choosing", "reporting")}
+    assert sorted([*rows["choosing"], *rows["reporting"]]) == list(range(90))
+    assert [one.folds for one in CHOOSING[:2]] == [2, 3]
+    for one in (*CHOOSING, *REPORTING):
+        own = {contestant.name for contestant in CONTESTANTS if contestant.takes(one)}
+        assert own == {"AUCClassifier", "logistic", "LightGBM-7", "LightGBM-defaults", "CatBoost"}
+
+
+def test_raw_columns_have_the_sizes_that_are_said(monkeypatch, data_folder):
+    monkeypatch.syspath_prepend(FOLDER)
+    from contest.apart import apart
+    from contest.datasets import CHOOSING, REPORTING
+
+    for one in (*CHOOSING, *REPORTING):
+        if one.kind != "halves":  # those of large files
+            X, y = apart(one.read)  # the memory of this process is measured below
+            assert X.shape == (one.n_rows, one.n_features), one.name
+            assert 0 < y.mean() < 0.5
+
+
+def test_a_walk_scores_rows_before_it_learns_them(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    from contest.walk import walk
+
+    class Rows:
+        """Scores by the label of rows that it knows, which are in the first column."""
+
+        def fit(self, X, y):
+            return self.partial_fit(X, y)
+
+        def partial_fit(self, X, y, classes=None):
+            self.known = max(getattr(self, "known", 0), X[-1, 0])
+            seen.append(len(y))
+            return self
+
+        def decision_function(self, X):
+            assert X[0, 0] == self.known + 1 or not one_pass
+            return X[:, 1]
+
+    y = np.tile([0, 1], 50)
+    X = np.column_stack([np.arange(100), y])
+    for one_pass, learned in ((True, [10] * 10), (False, [20, 40, 60, 80, 100])):
+        seen = []
+        made = walk(Rows, one_pass, X, y, 20)
+        assert seen == learned
+        assert made.auc == made.precision == 1.0
+
+
+def test_accuracy_compares_the_folds_that_two_files_share(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(FOLDER)
+    from contest.compare import both, difference, mean_difference
+    from contest.datasets import CHOOSING
+    from contest.records import Record, Records
+
+    where = {"wall": 1.0, "size": 1, "settings": {}, "tuning": 0.0, "package": "", "machine": ""}
+
+    def records(name, **folds):
+        made = Records(tmp_path / f"{name}.json")
+        for fold, (auc, seconds) in enumerate(folds.values()):
+            made.add(Record("shoppers", name, fold, 100, auc, seconds, precision=auc / 2, scoring=seconds, **where))
+        return made
+
+    old, new = records("old", a=(0.8, 1.0), b=(0.7, 3.0), c=(0.1, 9.0)), records("new", a=(0.9, 1.0), b=(0.8, 1.0))
+    ours, theirs = both(new, old, CHOOSING[1], ("new", "old"))
+    assert len(ours) == len(theirs) == 2
+    found = difference(ours, theirs)
+    assert (found.auc, found.precision) == pytest.approx((0.1, 0.05))
+    assert (found.learning, found.scoring) == pytest.approx((0.5, 0.5))
+    twice = difference(theirs, ours)
+    assert mean_difference([found, twice]).learning == pytest.approx(1.0)
+    assert both(new, old, CHOOSING[0], ("new", "old")) == ([], [])
+
+
 @pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="no /proc/self/clear_refs: peaks are measured on Linux only"
 )

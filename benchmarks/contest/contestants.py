@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from contest.datasets import GROUPS, Data
-from contest.models import MedianWidth, RowByRow, SamplerSGD
+from contest.models import MedianWidth, OwnCategories, RowByRow, SamplerSGD, as_category, as_text
 from pairloom import AUCClassifier
 from pairloom.features import Gaussian, OrthogonalFourier
 from pairloom.systems import FPOGD, ExactAUC
@@ -24,6 +24,8 @@ Settings = dict[str, Any]
 WIDTHS = [2.0**k for k in range(-2, 6)]
 """gamma in units of 1 / median squared distance."""
 EVERYWHERE = tuple(GROUPS)
+RAW = ("choosing", "reporting")
+NUMBERS = tuple(name for name in GROUPS if name not in RAW)
 FOREST_ROWS = 20_000
 """Maximum rows for river's forests, so that a fold takes about two minutes."""
 
@@ -35,11 +37,15 @@ def grid(**values: list[Any]) -> tuple[Settings, ...]:
 
 @dataclass(frozen=True)
 class Size:
-    """Sizes that the toy run reduces; ``first_rows``: of contestants that do not learn all rows."""
+    """Sizes that the toy run reduces; ``first_rows``: of contestants that do not learn all rows.
+
+    ``n_boosted``: trees of the boosted contestants on raw columns; None for those of their settings.
+    """
 
     n_components: int = 1024
     n_trees: int = 500
     n_bagged: int = 100
+    n_boosted: int | None = None
     first_rows: int | None = None
 
 
@@ -137,6 +143,22 @@ def lightgbm(n_leaves: int, data: Data, size: Size, settings: Settings) -> Any:
     )
 
 
+def lightgbm_raw(settings_of: Settings, data: Data, size: Size, settings: Settings) -> Any:
+    from lightgbm import LGBMClassifier
+
+    fewer = {"n_estimators": size.n_boosted} if size.n_boosted else {}
+    return OwnCategories(LGBMClassifier(**settings_of | fewer, n_jobs=1, random_state=0, verbose=-1), as_category)
+
+
+def catboost(data: Data, size: Size, settings: Settings) -> Any:
+    from catboost import CatBoostClassifier
+
+    model = CatBoostClassifier(
+        iterations=size.n_boosted, thread_count=1, random_seed=0, verbose=0, allow_writing_files=False
+    )
+    return OwnCategories(model, as_text, "cat_features")
+
+
 def hist_gradient_boosting(data: Data, size: Size, settings: Settings) -> Any:
     return HistGradientBoostingClassifier(max_iter=size.n_trees, early_stopping=False, random_state=0)
 
@@ -161,7 +183,7 @@ CONTESTANTS = (
     Contestant("ExactAUC", "ExactAUC", "pairloom", "one", "OrthogonalFourier(1024), median width", exact_auc),
     Contestant(
         "ExactAUC-linear", "ExactAUC, linear", "pairloom", "one", "defaults: the columns themselves, alpha = 1e-4",
-        exact_auc_linear, groups=EVERYWHERE,
+        exact_auc_linear, groups=NUMBERS,
     ),
     Contestant(
         "SGD-tuned", "RBFSampler + SGD, tuned", "scikit-learn", "one",
@@ -184,19 +206,30 @@ CONTESTANTS = (
     ),
     Contestant(
         "LightGBM", "LightGBM 31", "lightgbm", "batch", "500 trees of 31 leaves, learning rate 0.1, raw rows",
-        partial(lightgbm, 31), groups=EVERYWHERE,
+        partial(lightgbm, 31), groups=NUMBERS,
     ),
     Contestant(
         "LightGBM-255", "LightGBM 255", "lightgbm", "batch", "500 trees of 255 leaves, learning rate 0.1, raw rows",
-        partial(lightgbm, 255), groups=EVERYWHERE,
+        partial(lightgbm, 255), groups=NUMBERS,
     ),
     Contestant(
         "HistGradientBoosting", "HistGradientBoosting", "scikit-learn", "batch",
-        "defaults, max_iter=500, no early stopping, raw rows", hist_gradient_boosting, groups=EVERYWHERE,
+        "defaults, max_iter=500, no early stopping, raw rows", hist_gradient_boosting, groups=NUMBERS,
     ),
     Contestant(
         "ExtraTrees", "ExtraTrees", "scikit-learn", "batch", "100 trees of full depth, raw rows", extra_trees,
-        groups=EVERYWHERE,
+        groups=NUMBERS,
+    ),
+    Contestant(
+        "LightGBM-7", "LightGBM 7", "lightgbm", "batch", "300 trees of 7 leaves, learning rate 0.05, raw columns",
+        partial(lightgbm_raw, {"n_estimators": 300, "num_leaves": 7, "learning_rate": 0.05}), groups=RAW,
+    ),
+    Contestant(
+        "LightGBM-defaults", "LightGBM defaults", "lightgbm", "batch", "defaults, raw columns",
+        partial(lightgbm_raw, {}), groups=RAW,
+    ),
+    Contestant(
+        "CatBoost", "CatBoost", "catboost", "batch", "defaults, raw columns", catboost, groups=RAW, slow=True,
     ),
     Contestant(
         "SVC", "SVC", "scikit-learn", "batch", "RBF, gamma=\"scale\", C = 10; sets of at most 50,000 rows",

@@ -16,16 +16,18 @@ from contest.labels import label
 from contest.records import Records, Summary, summary
 
 INK, FAINT = "#333333", "#8c8c8c"
-PACKAGES = {"pairloom": "#b8620a", "scikit-learn": "#0072b2", "river": "#007a5a", "lightgbm": "#4d4d4d"}
+PACKAGES = {"pairloom": "#b8620a", "scikit-learn": "#0072b2", "river": "#007a5a", "lightgbm": "#4d4d4d",
+            "catboost": "#7b3294"}  # fmt: skip
 """Colours that colour-blind readers can tell apart, dark enough for text."""
 OURS = "#d1260f"
 SHAPES = {"one": "o", "batch": "s"}
 SHORT = {
     "FPOGD": "FPOGD", "FPOGD-tuned": "FPOGD, tuned", "ExactAUC-linear": "Exact, linear", "SGD-tuned": "SGD, tuned",
     "ARF": "ARF", "AMF": "AMF",
-    "HistGradientBoosting": "HistGB",
+    "HistGradientBoosting": "HistGB", "LightGBM-defaults": "LightGBM",
 }  # fmt: skip
 """Titles on the panels, where the colour says the package."""
+NOTES = {"river": "river (forests: the first rows only)", "lightgbm": "LightGBM", "catboost": "CatBoost"}
 
 
 class Look(NamedTuple):
@@ -60,11 +62,12 @@ def draw(records: Records, data: tuple[Data, ...], out: Path) -> None:
         draw_panel(axes, one, found)
     for axes in places[len(panels) :]:
         axes.axis("off")
-    legend(places[len(panels)])
+    shown = {name for _, found in panels for name in found if not look(name).first}
+    legend(places[len(panels)], {c.package for c in CONTESTANTS if c.name in shown})
     machines = {r.machine for r in records.all.values() if any(r.data == one.name for one in data)}
     note = f", {len(machines)} machines" if len(machines) > 1 else ""
     figure.supxlabel(f"microseconds per row to learn, one thread{note} (log scale)", fontsize=10, color=INK)
-    figure.supylabel("AUC, mean of five folds (log scale of what is missing to 1)", fontsize=10, color=INK)
+    figure.supylabel("AUC, mean over folds or windows (log scale of what is missing to 1)", fontsize=10, color=INK)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # the labels go by where the panels are now
     for axes, (_, found) in zip(places, panels, strict=False):
@@ -137,8 +140,8 @@ def write_labels(axes: Axes, found: dict[str, Summary]) -> None:
     )  # fmt: skip
 
 
-def legend(axes: Axes) -> None:
-    """Colours are packages, shapes are passes."""
+def legend(axes: Axes, packages: set[str]) -> None:
+    """Colours are packages, of which those on the panels are listed; shapes are passes."""
 
     def handle(marker: str, colour: str, size: float = 7.0) -> Line2D:
         return Line2D([], [], linestyle="", color=colour, marker=marker, markersize=size, markeredgecolor="white")
@@ -147,10 +150,6 @@ def legend(axes: Axes) -> None:
         "pairloom's AUCClassifier, one pass": handle("*", OURS, 17.0),
         "one pass over the rows": handle("o", FAINT),
         "batch: all rows at hand": handle("s", FAINT),
-        "pairloom": handle("D", PACKAGES["pairloom"]),
-        "scikit-learn": handle("D", PACKAGES["scikit-learn"]),
-        "river (forests: the first rows only)": handle("D", PACKAGES["river"]),
-        "LightGBM, 500 trees": handle("D", PACKAGES["lightgbm"]),
-    }
+    } | {NOTES.get(name, name): handle("D", colour) for name, colour in PACKAGES.items() if name in packages}
     axes.legend(shown.values(), shown.keys(), loc="center left", frameon=False, fontsize=9, labelspacing=0.8,
                 labelcolor=INK)  # fmt: skip

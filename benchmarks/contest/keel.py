@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.preprocessing import OneHotEncoder
 
 REPORTED = ("abalone9-18", "crx", "flare-F", "mushroom", "segment0", "titanic", "winequality-red-4")
@@ -20,6 +21,8 @@ CHOSEN_BY = (
 
 HALVES = 15
 """Seed of the shuffle whose first half of a larger data set is for design choices."""
+
+Rows = tuple[pd.DataFrame, np.ndarray]
 
 
 def read_keel(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -38,6 +41,15 @@ def _numbers(column: np.ndarray) -> np.ndarray:
         return column.astype(float)[:, None]
     except ValueError:
         return np.asarray(OneHotEncoder(sparse_output=False).fit_transform(column[:, None]))
+
+
+def read_raw(name: str) -> Rows:
+    """Read a KEEL data set with its text columns; label 1 is "positive", or the rarest label."""
+    with lzma.open(Path(os.environ["PAIRLOOM_DATA"]) / "keel" / f"{name}.csv.xz", "rt") as stream:
+        frame = pd.read_csv(stream, header=None, keep_default_na=False, skipinitialspace=True)
+    labels = frame.pop(frame.columns[-1]).astype(str)
+    positive = "positive" if (labels == "positive").any() else labels.value_counts().idxmin()
+    return frame.rename(columns=lambda k: f"c{k}"), (labels == positive).to_numpy().astype(int)
 
 
 def half(n_rows: int, *, to_choose: bool) -> np.ndarray:

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 
+from contest.tables import text_columns
 from pairloom.features.distances import median_squared_distance
 
 BATCH = 512
@@ -71,3 +73,38 @@ class RowByRow:
 
     def _named(self, row: np.ndarray) -> dict[int, float]:
         return dict(enumerate((row / self.unit).tolist()))
+
+
+class OwnCategories:
+    """A model with its own treatment of text: ``mark(frame, names)`` marks these columns for it.
+
+    ``fit`` gets the names of the text columns as its argument ``called``, if any. Arrays are passed unchanged.
+    """
+
+    def __init__(self, model: Any, mark: Callable[[pd.DataFrame, list[str]], pd.DataFrame], called: str = "") -> None:
+        self.model, self.mark, self.called = model, mark, called
+
+    def fit(self, X: Any, y: np.ndarray) -> "OwnCategories":
+        X, names = self._marked(X)
+        self.model.fit(X, y, **({self.called: names} if self.called else {}))
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return np.asarray(self.model.predict_proba(self._marked(X)[0])[:, 1])
+
+    def _marked(self, X: Any) -> tuple[Any, list[str]]:
+        if not isinstance(X, pd.DataFrame):
+            return X, []
+        X = X.set_axis([f"c{k}" for k in range(X.shape[1])], axis=1)  # LightGBM rejects brackets in names
+        names = text_columns(X)
+        return self.mark(X, names), names
+
+
+def as_category(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Return text as pandas categories, for LightGBM."""
+    return frame.astype(dict.fromkeys(names, "category"))
+
+
+def as_text(frame: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Return text with missing values as "", for CatBoost."""
+    return frame.fillna(dict.fromkeys(names, "")).astype(dict.fromkeys(names, object))

@@ -16,8 +16,9 @@ class Record:
     """One fit: CPU ``seconds``, ``wall``-clock seconds, and the ``size`` of the pickled model in bytes.
 
     ``tuning`` is the CPU time of the grid, in the record of the fold that followed it (0 in the others). ``peak``:
-    the growth of the process in bytes, at most, during ``fit``; old records have none. ``capped``: it
-    learned only ``rows`` rows because more would have taken too long.
+    the growth of the process in bytes, at most, during ``fit``; ``precision``: average precision; ``scoring``: CPU
+    microseconds per scored row; old records have none of the three. ``capped``: it learned only ``rows`` rows because
+    more would have taken too long.
     """
 
     data: str
@@ -34,6 +35,13 @@ class Record:
     machine: str
     peak: int | None = None
     capped: bool = False
+    precision: float | None = None
+    scoring: float | None = None
+
+    @property
+    def micros(self) -> float:
+        """CPU microseconds per learned row."""
+        return 1e6 * self.seconds / self.rows
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -86,6 +94,8 @@ class Summary:
     settings: dict[str, Any]
     rows: int
     capped: bool
+    precision: float | None
+    scoring: float | None
 
 
 def summary(records: Records, data: str, contestant: str) -> Summary | None:
@@ -98,16 +108,20 @@ def summary(records: Records, data: str, contestant: str) -> Summary | None:
         return None
     aucs = [record.auc for record in own]
     peaks = [record.peak for record in own if record.peak is not None]
+    precisions = [record.precision for record in own if record.precision is not None]
+    scorings = [record.scoring for record in own if record.scoring is not None]
     return Summary(
         folds=len(own),
         auc=float(np.mean(aucs)),
         error=float(np.std(aucs, ddof=1) / np.sqrt(len(aucs))) if len(aucs) > 1 else float("nan"),
         seconds=float(np.mean([record.seconds for record in own])),
-        micros=float(np.mean([1e6 * record.seconds / record.rows for record in own])),
+        micros=float(np.mean([record.micros for record in own])),
         size=int(np.mean([record.size for record in own])),
         peak=max(peaks) if peaks else None,
         tuning=sum(record.tuning for record in own),
         settings=own[0].settings,
         rows=own[0].rows,
         capped=any(record.capped for record in own),
+        precision=float(np.mean(precisions)) if precisions else None,
+        scoring=float(np.mean(scorings)) if scorings else None,
     )

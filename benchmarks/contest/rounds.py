@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from contest.apart import Peak, apart
 from contest.contestants import Contestant, Settings, Size
 from contest.datasets import Data
 from contest.records import Record, Records
+from contest.tables import take
+from contest.walk import scores, walk
 from pairloom.stream import StabilityWarning
 
 TUNING_ROWS = 20_000
@@ -41,10 +43,26 @@ def jobs(data: list[Data], contestants: list[Contestant], records: Records, n_fo
     found = []
     for contestant in contestants:
         for one in data:
-            missing = tuple(k for k in range(n_folds) if (one.name, contestant.name, k) not in records.all)
+            missing = tuple(
+                k for k in range(min(n_folds, one.folds)) if (one.name, contestant.name, k) not in records.all
+            )
             if missing and contestant.takes(one):
                 found.append(Job(one, contestant, missing))
     return sorted(found, key=lambda job: (job.contestant.slow, job.data.n_rows))
+
+
+class Measured(NamedTuple):
+    """The part of a record that is measured; ``rows``: that were learned, of ``available`` ones."""
+
+    model: Any
+    rows: int
+    available: int
+    auc: float
+    precision: float
+    seconds: float
+    wall: float
+    scoring: float
+    peak: int | None
 
 
 class Contest:
@@ -75,13 +93,18 @@ class Contest:
         """Load packages and compiled code by a small fit, so that neither time nor peak includes them."""
         rows = self._splits[0][0][: job.contestant.n_first(job.data, self.size)]
         rows = rows[: WARM_ROWS[job.contestant.package == "pairloom"]]
-        self._make(job, job.contestant.grid[0]).fit(self._X[rows], self._y[rows])
+        X = take(self._X, rows)
+        scores(self._make(job, job.contestant.grid[0]).fit(X, self._y[rows]), X)
 
     def _load(self, data: Data) -> None:
         if self._name != data.name:
             self._X, self._y = data.read()
-            folds = StratifiedKFold(self.n_folds, shuffle=True, random_state=0)
-            self._splits, self._name = list(folds.split(self._X, self._y)), data.name
+            if data.window:
+                self._splits = [(np.arange(len(self._y)), np.arange(0))]
+            else:
+                folds = StratifiedKFold(min(self.n_folds, data.folds), shuffle=True, random_state=0)
+                self._splits = list(folds.split(self._X, self._y))
+            self._name = data.name
 
     def _make(self, job: Job, settings: Settings) -> Any:
         return job.contestant.make(job.data, self.size, settings)
@@ -96,46 +119,60 @@ class Contest:
             train = train[:TUNING_ROWS]
         self._warm(job)
         cut = len(train) * 4 // 5
-        (X, y), (X_held, y_held) = [(self._X[rows], self._y[rows]) for rows in (train[:cut], train[cut:])]
+        (X, y), (X_held, y_held) = [(take(self._X, rows), self._y[rows]) for rows in (train[:cut], train[cut:])]
         began = process_time()
         best = max(grid, key=lambda settings: auc(self._make(job, settings).fit(X, y), X_held, y_held))
         return best, process_time() - began
 
     def _fold(self, job: Job, fold: int, settings: Settings, tuning: float) -> Record:
-        all_rows, test = self._splits[fold]
-        train = all_rows[: job.contestant.n_first(job.data, self.size)]
         self._warm(job)
-        X, y, model = self._X[train], self._y[train], self._make(job, settings)
-        before, began, clock = Peak(), process_time(), perf_counter()
-        model.fit(X, y)
-        scores(model, X[:1])  # some solve for their weights when they are first needed
-        seconds, wall, peak = process_time() - began, perf_counter() - clock, before.bytes()
+        made = self._along(job, settings) if job.data.window else self._held_out(job, fold, settings)
         return Record(
             data=job.data.name,
             contestant=job.contestant.name,
             fold=fold,
-            rows=len(train),
-            auc=auc(model, self._X[test], self._y[test]),
-            seconds=seconds,
-            wall=wall,
-            size=pickled_bytes(model),
+            rows=made.rows,
+            auc=made.auc,
+            seconds=made.seconds,
+            wall=made.wall,
+            size=pickled_bytes(made.model),
             settings=settings,
             tuning=tuning,
             package=f"{job.contestant.package} {version(job.contestant.package)}",
             machine=machine(),
-            peak=peak,
-            capped=len(train) < len(all_rows),
+            peak=made.peak,
+            capped=made.rows < made.available,
+            precision=made.precision,
+            scoring=made.scoring,
         )
 
+    def _held_out(self, job: Job, fold: int, settings: Settings) -> Measured:
+        """Learn the rows of a fold for training, and score the others."""
+        all_rows, test = self._splits[fold]
+        train = all_rows[: job.contestant.n_first(job.data, self.size)]
+        X, y, model = take(self._X, train), self._y[train], self._make(job, settings)
+        before, began, clock = Peak(), process_time(), perf_counter()
+        model.fit(X, y)
+        scores(model, X[:1])  # some solve for their weights when they are first needed
+        seconds, wall, peak = process_time() - began, perf_counter() - clock, before.bytes()
+        X, y = take(self._X, test), self._y[test]
+        began = process_time()
+        found = scores(model, X)
+        scoring = 1e6 * (process_time() - began) / len(y)
+        ranks = roc_auc_score(y, found), average_precision_score(y, found)
+        return Measured(model, len(train), len(all_rows), *map(float, ranks), seconds, wall, scoring, peak)
 
-def scores(model: Any, X: np.ndarray) -> np.ndarray:
-    """Return the scores by which the model ranks rows."""
-    if hasattr(model, "decision_function"):
-        return np.asarray(model.decision_function(X))
-    return np.asarray(model.predict_proba(X)[:, 1])
+    def _along(self, job: Job, settings: Settings) -> Measured:
+        """Score and learn all rows in their order."""
+        assert job.data.window is not None
+        before, clock, n = Peak(), perf_counter(), len(self._y)
+        one_pass = job.contestant.passes == "one"
+        made = walk(lambda: self._make(job, settings), one_pass, self._X, self._y, job.data.window)
+        wall, scoring = perf_counter() - clock, 1e6 * made.scoring / (n - job.data.window)
+        return Measured(made.model, n, n, made.auc, made.precision, made.learning, wall, scoring, before.bytes())
 
 
-def auc(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+def auc(model: Any, X: Any, y: np.ndarray) -> float:
     return float(roc_auc_score(y, scores(model, X)))
 
 

@@ -1,9 +1,6 @@
 """Raw data frames against manual encoding, fold by fold, with all values and with a tenth of them removed."""
 
-import lzma
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from common.script import make_table
+from contest.keel import Rows, read_raw
 from pairloom import AUCClassifier
 from pairloom.data import fraud_like
 from pairloom.features import Forest
@@ -24,16 +22,6 @@ SYSTEMS: dict[str, Callable[[], Any]] = {
     "FPOGD": lambda: FPOGD(gamma="median", scale="standard", eta=0.25, average="poly", random_state=0),
     "FPOGD on a forest": lambda: FPOGD(features=Forest(50), schedule="adagrad", eta=0.1, random_state=0),
 }
-Rows = tuple[pd.DataFrame, np.ndarray]
-
-
-def read_raw(name: str) -> Rows:
-    """Read a KEEL data set with its text columns; label 1 is "positive", or the rarest label."""
-    with lzma.open(Path(os.environ["PAIRLOOM_DATA"]) / "keel" / f"{name}.csv.xz", "rt") as stream:
-        frame = pd.read_csv(stream, header=None, keep_default_na=False, skipinitialspace=True)
-    labels = frame.pop(frame.columns[-1]).astype(str)
-    positive = "positive" if (labels == "positive").any() else labels.value_counts().idxmin()
-    return frame.rename(columns=lambda k: f"c{k}"), (labels == positive).to_numpy().astype(int)
 
 
 def toy() -> Iterator[tuple[str, Rows]]:
