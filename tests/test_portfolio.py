@@ -11,7 +11,7 @@ from pairloom.base.tree import nbytes
 from pairloom.features import Forest, Identity, Landmarks, RandomFourier
 from pairloom.losses import LOSSES
 from pairloom.pairs import NO_QUERY, OppositeClass
-from pairloom.race import Budget, Candidate, Descent, Exact, OneMap, Portfolio, Race, Steps
+from pairloom.race import Boosted, Budget, Candidate, Descent, Exact, OneMap, Portfolio, Race, Steps
 from pairloom.race.portfolio import pinned
 from tests.generic import SMALL
 
@@ -294,6 +294,8 @@ def test_a_pinned_loss_is_that_of_all(loss, d):
             assert loss == "square"
         elif isinstance(candidate.head, Steps):
             assert model.learner.loss == LOSSES[loss]
+        elif isinstance(candidate.head, Boosted):
+            assert loss == "logistic"
         else:
             assert {one.loss for one in model.learners} == {LOSSES[loss]}
             assert len({one.step.eta for one in model.learners}) == 3

@@ -1,7 +1,7 @@
 """The state of gradient boosting on a stream: the newest rows, their bins, and generations of trees."""
 
 from dataclasses import field
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -257,6 +257,10 @@ class BoostingState:
 
     def __post_init__(self) -> None:
         self.replace_ring(self.ring)
+
+    def __setstate__(self, fields: dict[str, Any]) -> None:
+        vars(self).update(fields)
+        self.__post_init__()
 
     def replace_ring(self, ring: Ring) -> None:
         """Replace the ring, and compute its queues and bins."""
