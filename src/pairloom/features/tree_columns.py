@@ -12,18 +12,6 @@ ONE: Any = np.float32(1)
 INFINITY: Any = np.float32(np.inf)
 
 
-class Ones(NamedTuple):
-    """Lists of rows: the rows of column j whose value is ``value[j]`` and not 0 are rows[start[j] : stop[j]].
-
-    A column without a list has an empty one.
-    """
-
-    start: Array
-    stop: Array
-    value: Array
-    rows: Array
-
-
 @compiled
 def varying_first(X: Array, rows: Array) -> tuple[Array, int, Array]:
     """Return an order of the columns in which those that vary come first, their number, and the shares that are not 0.

@@ -69,13 +69,13 @@ def grow_nodes(
     n_nodes, (least, tries) = nodes[0].shape[0], limits
     shuffled = shuffle(n, bits)
     rows, start, stop = arranged(leaf, n_nodes, shuffled)
-    sums, weights = np.empty((k, n), np.float32), np.empty(n, np.float32)
+    sums = np.empty((1 + k, n), np.float32)
     for i in range(n):
-        weights[i] = weight[rows[i]]
+        sums[0, i] = weight[rows[i]]
         for c in range(k):
-            sums[c, i] = targets[rows[i], c] * weights[i]
-    room = Room(np.empty(n, np.float32), np.empty(k), np.empty(k), np.empty(k))
-    judged = min(n, n_judged(weights, sums, least, room.total))
+            sums[1 + c, i] = targets[rows[i], c] * sums[0, i]
+    room = Room(np.empty(n, np.float32), np.empty(1 + k), np.empty(1 + k), np.empty(1 + k))
+    judged = n_judged(sums, least, room.total)
     order, pool, shares = varying_first(X, shuffled[:judged])
     most = judged // MIN_SPARSENESS
     sparse = order[:pool]
@@ -83,7 +83,7 @@ def grow_nodes(
     place = np.empty(n if ones[3].shape[0] else 0, np.int32)
     for i in range(place.shape[0]):
         place[rows[i]] = i
-    members = Members(X, rows, weights, sums, place, ones)
+    members = Members(X, rows, sums, place, *ones)
     search = Search(least, tries if tries > 0 else n_tries(pool), judged, bits, order)
     return split_all(members, search, room, (start, stop, *nodes), leaf, count, pool)
 
@@ -168,7 +168,6 @@ def divide(
         goes[i] = (x <= cut) | (yes & (x != x))
         count += goes[i]
     part(rows, goes, later)
-    part(members.weight[a:b], goes, values)
     for c in range(sums.shape[0]):
         part(sums[c, a:b], goes, values)
     for i in range(rows.shape[0] if place.shape[0] else 0):

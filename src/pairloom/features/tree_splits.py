@@ -6,7 +6,7 @@ import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
-from pairloom.features.tree_columns import INFINITY, ZERO, Ones
+from pairloom.features.tree_columns import INFINITY, ZERO
 
 MAX_ROUNDS = 4
 """Maximum number of tries per column to find enough splits with enough rows on both sides."""
@@ -21,6 +21,9 @@ of a rare class are."""
 MIN_SPARSENESS = 4
 """A list of rows is used if the share of ones is at most one in so many."""
 
+MANY = 2
+"""Any number of cuts above 1."""
+
 MIN_LEAVES = 64
 """The rows that judge a split fill at least so many of the smallest leaves."""
 
@@ -29,22 +32,28 @@ BETTER = 1.0 + 1e-9
 
 
 class Members(NamedTuple):
-    """Rows (n, d), and arrays permuted as nodes are split: row numbers, weights, weighted targets (k, n).
+    """Rows (n, d), and arrays permuted as nodes are split: row numbers, and ``sums`` (1 + k, n).
 
-    ``place``: where each row is among the permuted ones; empty if no column has a list of ``ones``.
+    ``sums`` are the weight of each row and its k weighted targets. The others are lists of ones: those of column j are
+    ``ones_rows[ones[j] : listed[j]]``, with the value ``ones_value[j]``. ``place``: where each row is among the
+    permuted ones; empty if there are no lists.
     """
 
     X: Array
     rows: Array
-    weight: Array
     sums: Array
     place: Array
-    ones: Any
+    ones: Array
+    listed: Array
+    ones_value: Array
+    ones_rows: Array
 
 
 class Search(NamedTuple):
-    """Search of splits: minimum rows in a leaf, number of splits to try, number of rows that judge a split, random
-    state, order of the columns."""
+    """Minimum rows in a leaf, number of splits to try, number of rows that judge a split, random state, columns.
+
+    The columns that vary in a node are the first of an order, as many as its pool.
+    """
 
     least: int
     tries: int
@@ -54,7 +63,7 @@ class Search(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Buffers for the values of a column, and for sums of targets over judged rows: all, of one side, missing."""
+    """Buffers for the values of a column, and for the sums of judged rows: all, on one side, with missing values."""
 
     values: Array
     total: Array
@@ -64,28 +73,40 @@ class Room(NamedTuple):
 
 @compiled
 def best_split(
-    members: Members, a: int, b: int, search: Search, pool: int, room: Room
+    members: Members, start: int, stop: int, search: Search, pool: int, room: Room
 ) -> tuple[int, float, bool, int]:  # fmt: skip
-    """Return column, value and side of missing values for the rows from a to b; column -1 if there is no split.
+    """Return column, value and side of missing values for the rows from start to stop; column -1 if there is no split.
 
-    The columns are the first ``pool`` of the search's order. Those that are found to be constant are moved behind the
-    others; the number of the others, for the children of the node, is returned as well.
+    Columns that turn out to have no cut are moved behind the others; the new pool is returned as well.
     """
-    bits, order = search.bits, search.order
+    # Parts of tuples are passed one by one: otherwise this loop would count references.
+    X, rows, sums, place, ones, listed, ones_value, ones_rows = members
+    least, tries, judged, bits, order = search
+    values, total, left, lost = room
     found, threshold, yes, best = -1, ZERO, False, -1.0
-    if pure(members.weight[a:b], members.sums, a):
+    if pure(sums, start, stop):
         return found, threshold, yes, pool
-    end, limit = min(b, a + search.judged), min(search.tries, 1 + b - a)
-    mass = add_up(members.weight[a:end], members.sums, a, room.total)
+    limit, end = min(tries, 1 + stop - start), min(stop, start + judged)
+    add_up(sums, start, end, total)
     here, rounds, done = 0, 0, 0
     while done < limit and here < pool and rounds < MAX_ROUNDS:
         pick = here + below(bits, pool - here)
-        order[here], order[pick] = order[pick], order[here]
-        column = order[here]
-        gain, cut, goes, useful = tried(members, column, a, end, bits, search.least, mass, room)
-        if not useful:
+        column = order[pick]
+        order[here], order[pick] = column, order[here]
+        first, last = ones[column], listed[column]
+        if first < last and MIN_SPARSENESS * (last - first) <= end - start:
+            n_left, cut, cuts = cut_ones(
+                place, sums, ones_rows, first, last, ones_value[column], start, end, bits, total, left
+            )
+            n_lost = 0
+        else:
+            n_left, n_lost, cut, cuts = cut_values(X, rows, sums, column, start, end, bits, least, values, left, lost)
+        gain, goes = -1.0, False
+        if cuts > 0:
+            gain, goes = explained(end - start, n_left, n_lost, least, total, left, lost)
+        if gain < 0 and cuts < MANY:
             pool -= 1
-            order[here], order[pool] = order[pool], order[here]
+            order[here], order[pool] = order[pool], column
         else:
             done += gain >= 0
             here += 1
@@ -97,91 +118,97 @@ def best_split(
 
 
 @compiled
-def pure(weight: Array, sums: Array, a: int) -> bool:
-    """Return whether the targets of rows from a on are nearly constant."""
-    for c in range(sums.shape[0]):
-        own = sums[c, a:]
-        near: Any = np.float32(NEAR) * abs(own[0])
-        for i in range(weight.shape[0]):
-            if abs(own[i] * weight[0] - own[0] * weight[i]) > near * weight[i]:
+def pure(sums: Array, start: int, stop: int) -> bool:
+    """Return whether the targets of rows from start to stop are nearly constant."""
+    mass: Any = sums[0, start]
+    for c in range(1, sums.shape[0]):
+        own: Any = sums[c, start]
+        near: Any = np.float32(NEAR) * abs(own)
+        for i in range(start + 1, stop):
+            if abs(sums[c, i] * mass - own * sums[0, i]) > near * sums[0, i]:
                 return False
     return True
 
 
 @compiled
-def add_up(weight: Array, sums: Array, a: int, total: Array) -> float:
-    """Fill ``total`` with the sum of rows from a on, and return their weight."""
-    mass = 0.0
-    for i in range(weight.shape[0]):
-        mass += weight[i]
+def add_up(sums: Array, start: int, stop: int, total: Array) -> None:
+    """Fill ``total`` with the sums of rows from start to stop."""
     for c in range(total.shape[0]):
-        own, s = sums[c, a:], 0.0
-        for i in range(weight.shape[0]):
-            s += own[i]
+        s = 0.0
+        for i in range(np.uint64(start), np.uint64(stop)):
+            s += sums[c, i]
         total[c] = s
-    return mass
 
 
 @compiled
-def n_judged(weight: Array, sums: Array, least: int, total: Array) -> int:
+def n_judged(sums: Array, least: int, total: Array) -> int:
     """Return by how many of a node's rows a split is judged.
 
     If few rows deviate from the mean much more than others, splits are about them. Their number is measured by
     (sum of q)^2 / (sum of q^2), where q is the square of a row's weighted deviation.
     """
-    mass = add_up(weight, sums, 0, total)
+    n = sums.shape[1]
+    add_up(sums, 0, n, total)
     second, fourth = 1e-300, 0.0
-    for i in range(weight.shape[0]):
+    for i in range(n):
         q = 0.0
-        for c in range(total.shape[0]):
-            gap = sums[c, i] - weight[i] * total[c] / mass
+        for c in range(1, total.shape[0]):
+            gap = sums[c, i] - sums[0, i] * total[c] / total[0]
             q += gap * gap
         second += q
         fourth += q * q
-    wanted = MIN_INFORMATIVE * weight.shape[0] * min(1.0, fourth / (second * second))
-    return max(MIN_JUDGED, MIN_LEAVES * least, int(np.ceil(wanted)))
+    wanted = MIN_INFORMATIVE * n * min(1.0, fourth / (second * second))
+    return min(n, max(MIN_JUDGED, MIN_LEAVES * least, int(np.ceil(wanted))))
 
 
 @compiled
-def tried(
-    members: Members, column: int, a: int, b: int, bits: Array, least: int, mass: float, room: Room
-) -> tuple[float, float, bool, bool]:
-    """Cut a column at random; return the gain, the cut, the side of missing values, and whether another cut is worth a try.
+def cut_values(
+    X: Array, rows: Array, sums: Array, column: int, start: int, stop: int, bits: Array, least: int, values: Array,
+    left: Array, lost: Array,
+) -> tuple[int, int, float, int]:  # fmt: skip
+    """Cut the values of a column at random, and add up both the rows up to the cut and those with missing values.
 
-    The gain is -1 if a side has less than ``least`` rows.
+    Return the numbers of these rows, the cut, and the number of cuts that the column has: 0, 1 or ``MANY``.
     """
-    ones, n = Ones(*members.ones), b - a
-    size = ones.stop[column] - ones.start[column]
-    weight, sums, values = members.weight[a:b], members.sums, room.values
-    cut, n_lost, w_lost, one_cut = ZERO, 0, 0.0, True
-    if 0 < size and MIN_SPARSENESS * size <= n:
-        n_left, w_left = sum_ones(members, ones, column, a, b, room.left)
-        value = ones.value[column]
-        if n_left == 0:
-            return -1.0, ZERO, False, False
-        cut = random_cut(bits, min(ZERO, value), max(ZERO, value))
-        if value > ZERO:
-            n_left, w_left = n - n_left, mass - w_left
-            for c in range(room.left.shape[0]):
-                room.left[c] = room.total[c] - room.left[c]
-    else:
-        low, high, n_lost = gather(members.X, column, members.rows[a:b], values)
-        if not low < high:
-            return -1.0, ZERO, False, False
-        cut = random_cut(bits, low, high)
-        n_left, w_left = sum_left(weight, sums, a, values, cut, room.left)
-        if n_lost > 0:
-            w_lost = sum_lost(weight, sums, a, values, room.lost)
-        if min(n_left, n - n_left) < least:
-            one_cut = two_valued(values[:n], low, high)
-    gain, yes = explained(n, n_left, n_lost, w_left, w_lost, least, mass, room)
-    return gain, cut, yes, gain >= 0 or not one_cut
+    low, high, n_lost = gather(X, rows, column, start, stop, values)
+    if not low < high:
+        return 0, 0, ZERO, 0
+    cut, n = random_cut(bits, low, high), stop - start
+    n_left = sum_left(sums, values, cut, start, n, left)
+    if n_lost > 0:
+        sum_lost(sums, values, start, n, lost)
+    few = min(n_left, n - n_left) < least and n_lost == 0
+    return n_left, n_lost, cut, 1 if few and two_valued(values, n, low, high) else MANY
 
 
 @compiled
-def two_valued(values: Array, low: float, high: float) -> bool:
-    """Return whether there are no other values than two, and none is missing."""
-    for i in range(values.shape[0]):
+def cut_ones(
+    place: Array, sums: Array, ones_rows: Array, first: int, last: int, value: float, start: int, stop: int,
+    bits: Array, total: Array, left: Array,
+) -> tuple[int, float, int]:  # fmt: skip
+    """Do the same as ``cut_values`` for a column with a list of ones."""
+    count = 0
+    left[:] = 0.0
+    for e in range(first, last):
+        i = place[ones_rows[e]]
+        if start <= i < stop:
+            count += 1
+            for c in range(left.shape[0]):
+                left[c] += sums[c, i]
+    if count == 0:
+        return 0, ZERO, 0
+    cut = random_cut(bits, min(ZERO, value), max(ZERO, value))
+    if value > ZERO:
+        count = stop - start - count
+        for c in range(left.shape[0]):
+            left[c] = total[c] - left[c]
+    return count, cut, 1
+
+
+@compiled
+def two_valued(values: Array, n: int, low: float, high: float) -> bool:
+    """Return whether there are no other values than two."""
+    for i in range(n):
         if values[i] != low and values[i] != high:
             return False
     return True
@@ -195,12 +222,12 @@ def random_cut(bits: Array, low: Any, high: Any) -> float:
 
 
 @compiled
-def gather(X: Array, column: int, rows: Array, values: Array) -> tuple[float, float, int]:
+def gather(X: Array, rows: Array, column: int, start: int, stop: int, values: Array) -> tuple[float, float, int]:
     """Copy the values of a column; return their minimum and maximum, and the number of missing values."""
     low, high, lost = INFINITY, -INFINITY, 0
-    at = np.uint32(column)
-    for i in range(rows.shape[0]):
-        x = X[rows[i], at]
+    first, at = np.uint64(start), np.uint64(column)
+    for i in range(np.uint64(stop - start)):
+        x = X[rows[first + i], at]
         values[i] = x
         low = x if x < low else low
         high = x if x > high else high
@@ -209,63 +236,43 @@ def gather(X: Array, column: int, rows: Array, values: Array) -> tuple[float, fl
 
 
 @compiled
-def sum_ones(members: Members, ones: Ones, column: int, a: int, b: int, left: Array) -> tuple[int, float]:
-    """Fill ``left`` with the sums of rows a to b in the list of a column; return their number and weight."""
-    count, mass = 0, 0.0
-    left[:] = 0.0
-    for e in range(ones.start[column], ones.stop[column]):
-        i = members.place[ones.rows[e]]
-        if a <= i < b:
-            count += 1
-            mass += members.weight[i]
-            for c in range(left.shape[0]):
-                left[c] += members.sums[c, i]
-    return count, mass
-
-
-@compiled
-def sum_left(weight: Array, sums: Array, a: int, values: Array, cut: float, left: Array) -> tuple[int, float]:
-    """Fill ``left`` with the sums of the rows whose values are at most ``cut``; return their number and weight."""
-    count, mass = 0, 0.0
-    for i in range(weight.shape[0]):
-        goes = values[i] <= cut
-        count += goes
-        mass += weight[i] if goes else ZERO
+def sum_left(sums: Array, values: Array, cut: float, start: int, n: int, left: Array) -> int:
+    """Fill ``left`` with the sums of the rows whose values are at most ``cut``; return their number."""
+    count, first = 0, np.uint64(start)
+    for i in range(np.uint64(n)):
+        count += values[i] <= cut
     for c in range(left.shape[0]):
-        own, s = sums[c, a:], 0.0
-        for i in range(weight.shape[0]):
-            s += own[i] if values[i] <= cut else ZERO
+        s = 0.0
+        for i in range(np.uint64(n)):
+            s += sums[c, first + i] if values[i] <= cut else ZERO
         left[c] = s
-    return count, mass
+    return count
 
 
 @compiled
-def sum_lost(weight: Array, sums: Array, a: int, values: Array, lost: Array) -> float:
-    """Fill ``lost`` with the sums of the rows whose values are missing; return their weight."""
-    mass = 0.0
+def sum_lost(sums: Array, values: Array, start: int, n: int, lost: Array) -> None:
+    """Fill ``lost`` with the sums of the rows whose values are missing."""
     lost[:] = 0.0
-    for i in range(weight.shape[0]):
+    for i in range(n):
         if np.isnan(values[i]):
-            mass += weight[i]
             for c in range(lost.shape[0]):
-                lost[c] += sums[c, a + i]
-    return mass
+                lost[c] += sums[c, start + i]
 
 
 @compiled
 def explained(
-    n: int, n_left: int, n_lost: int, w_left: float, w_lost: float, least: int, mass: float, room: Room
+    n: int, n_left: int, n_lost: int, least: int, total: Array, left: Array, lost: Array
 ) -> tuple[float, bool]:  # fmt: skip
     """Return the gain of a split, -1 if a side is too small, and whether missing values go with those up to the cut."""
-    total, left, lost = room.total, room.left, room.lost
     best, yes = -1.0, 2 * n_left > n
     for side in range(2 if n_lost > 0 else 1):
-        n_yes, w_yes = n_left + side * n_lost, w_left + side * w_lost
+        n_yes = n_left + side * n_lost
         if min(n_yes, n - n_yes) >= least:
+            mass = left[0] + (lost[0] if side == 1 else 0.0)
             gain = 0.0
-            for c in range(total.shape[0]):
+            for c in range(1, total.shape[0]):
                 s = left[c] + (lost[c] if side == 1 else 0.0)
-                gain += s * s / w_yes + (total[c] - s) * (total[c] - s) / (mass - w_yes)
+                gain += s * s / mass + (total[c] - s) * (total[c] - s) / (total[0] - mass)
             if gain > best * BETTER:
                 best, yes = gain, side == 1 if n_lost > 0 else yes
     return best, yes
