@@ -96,8 +96,10 @@ def unfolded(columns: Array, values: Array, yes: Array, missing_yes: Array, cell
     """Return a tree without the nodes that no row reaches, and the cell of each node."""
     old, first = np.zeros(len(yes), np.int32), np.arange(len(yes), dtype=np.int32)
     count = unfold(yes, old, first)
-    kept = old[:count]
-    return Tree(columns[kept], values[kept], first[:count], missing_yes[kept]), cells[kept]
+    kept, first = old[:count], first[:count]
+    leaf = first == np.arange(count)  # where the tree is cut as well
+    value = np.where(leaf, values.dtype.type(np.inf), values[kept])
+    return Tree(columns[kept], value, first, leaf | missing_yes[kept]), cells[kept]
 
 
 @compiled

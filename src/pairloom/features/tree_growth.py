@@ -14,6 +14,7 @@ from pairloom.base.typing import Array
 from pairloom.features.tree_columns import ZERO, lists, n_tries, varying_first
 from pairloom.features.tree_splits import MIN_SPARSENESS, Members, Room, Search, below, best_split, n_judged
 
+
 class Grown(NamedTuple):
     """A tree: column, value, first child and side of missing values of each node; and what it was grown from.
 

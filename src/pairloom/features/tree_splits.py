@@ -110,7 +110,7 @@ def best_split(
         else:
             done += gain >= 0
             here += 1
-            if gain > best * BETTER:
+            if gain >= 0 and gain > best * BETTER:
                 found, threshold, yes, best = column, cut, goes, gain
         if here >= pool:
             here, rounds = 0, rounds + 1
@@ -149,7 +149,7 @@ def n_judged(sums: Array, least: int, total: Array) -> int:
     """
     n = sums.shape[1]
     add_up(sums, 0, n, total)
-    second, fourth = 1e-300, 0.0
+    second, fourth = 0.0, 0.0
     for i in range(n):
         q = 0.0
         for c in range(1, total.shape[0]):
@@ -157,7 +157,8 @@ def n_judged(sums: Array, least: int, total: Array) -> int:
             q += gap * gap
         second += q
         fourth += q * q
-    wanted = MIN_INFORMATIVE * n * min(1.0, fourth / (second * second))
+    share = fourth / (second * second) if fourth > 0 else 1.0
+    wanted = n * min(1.0, MIN_INFORMATIVE * share)
     return min(n, max(MIN_JUDGED, MIN_LEAVES * least, int(np.ceil(wanted))))
 
 
