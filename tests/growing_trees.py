@@ -3,7 +3,12 @@
 import numpy as np
 
 from pairloom.features.tree_splits import (
-    BETTER, MAX_ROUNDS, MIN_INFORMATIVE, MIN_JUDGED, MIN_LEAVES, NEAR,
+    BETTER,
+    MAX_ROUNDS,
+    MIN_INFORMATIVE,
+    MIN_JUDGED,
+    MIN_LEAVES,
+    NEAR,
 )  # fmt: skip
 
 
@@ -32,7 +37,7 @@ class Grower:
     def __init__(self, X, targets, weight, least, tries, rng, tree=None, leaf=None, room=None):
         self.X, self.weight = X.astype(np.float32), weight.astype(np.float32).astype(np.float64)
         self.targets, self.least = targets.astype(np.float64), least
-        n, d = X.shape
+        n = len(X)
         self.tree = [list(part) for part in tree or ([0], [0.0], [0], [False])]
         self.parent, self.room = list(range(len(self.tree[0]))), room or 2 * max(1, n // least) + 1
         self.leaf = np.zeros(n, int) if leaf is None else leaf.astype(int)

@@ -1,6 +1,6 @@
 """The columns of a sample of rows: which of them vary, and lists of rows for columns of few ones."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 

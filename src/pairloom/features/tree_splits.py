@@ -1,4 +1,4 @@
-"""The choice of a split: random columns and cuts, judged by how well they explain the targets of a node's first rows."""
+"""The choice of a split: random cuts of random columns, judged by how well they explain the targets of some rows."""
 
 from typing import Any, NamedTuple
 
@@ -158,8 +158,8 @@ def n_judged(sums: Array, least: int, total: Array) -> int:
         second += q
         fourth += q * q
     share = fourth / (second * second) if fourth > 0 else 1.0
-    wanted = n * min(1.0, MIN_INFORMATIVE * share)
-    return min(n, max(MIN_JUDGED, MIN_LEAVES * least, int(np.ceil(wanted))))
+    wanted = int(np.ceil(n * min(1.0, MIN_INFORMATIVE * share)))
+    return min(n, max(MIN_JUDGED, MIN_LEAVES * least, wanted))  # type: ignore[no-any-return]
 
 
 @compiled
@@ -209,10 +209,10 @@ def cut_ones(
 @compiled
 def two_valued(values: Array, n: int, low: float, high: float) -> bool:
     """Return whether there are no other values than two."""
+    others = 0
     for i in range(n):
-        if values[i] != low and values[i] != high:
-            return False
-    return True
+        others += values[i] != low and values[i] != high
+    return others == 0
 
 
 @compiled
