@@ -70,7 +70,7 @@ def test_every_row_has_m_ones_of_length_1_and_cells_in_order(forest, missing):
 def test_the_kernel_is_the_share_of_trees(forest):
     X, y = rows(80)
     state = fixed(forest, X, y)
-    leaves = np.stack([state.nodes.leaves(k, columns(X), len(X)) for k in range(forest.n_trees)], axis=1)
+    leaves = np.stack([state.nodes.leaves(k, X) for k in range(forest.n_trees)], axis=1)
     share = (leaves[:, None] == leaves).mean(axis=2)
     if not forest.levels:
         K = (forest.apply(state, X) @ forest.apply(state, X).T).toarray()
@@ -112,13 +112,9 @@ def test_leaves_are_those_of_scikit_learn(kind, offset):
         nodes.plant(k, Tree(*made), np.zeros(0, np.int64))
         new = rows(300, seed=5)[0] + offset
         for x in (X, new.astype(np.float32)):
-            ours, theirs = nodes.leaves(k, columns(x.astype(kind)), len(x)), tree.apply(x)
+            ours, theirs = nodes.leaves(k, x.astype(kind)), tree.apply(x)
             both = set(zip(ours.tolist(), theirs.tolist(), strict=True))
             assert len(both) == len(set(ours)) == len(set(theirs))
-
-
-def columns(X):
-    return np.ascontiguousarray(X.T)
 
 
 def test_missing_values_have_a_side_of_their_own_and_tell_something():
@@ -126,11 +122,11 @@ def test_missing_values_have_a_side_of_their_own_and_tell_something():
     y = np.isnan(X[:, 1]).astype(np.int64)
     nodes, wrong = Nodes.stumps(20, 1, 300), np.zeros(300)
     for k in range(20):
-        tree = grow_tree(columns(X), targets_of(y), np.ones(300), 2, np.random.default_rng(k))
+        tree, _ = grow_tree(X, targets_of(y), np.ones(300), 2, np.random.default_rng(k))
         nodes.plant(k, tree, np.zeros(0, np.int64))
         split = tree.yes > np.arange(len(tree.yes))
         assert 0 < tree.missing_yes[split].sum() < split.sum()
-        leaf = nodes.leaves(k, columns(X), 300)
+        leaf = nodes.leaves(k, X)
         wrong += np.abs(y - (np.bincount(leaf, y) / np.bincount(leaf))[leaf]) / 20
     assert (wrong < 0.5).mean() > 0.95
 
@@ -145,7 +141,7 @@ def test_splits_explain_what_they_can(k, missing):
         Y, weight = rng.normal(size=(60, k)).astype(np.float32), rng.uniform(0.5, 2.0, 60).astype(np.float32)
         if missing:
             x[rng.random(60) < 0.2] = np.nan
-        tree = Tree(*grow(x[None], Y, weight, 20, 1, np.random.default_rng(trial)))
+        tree = Tree(*grow(x[:, None], Y, weight, 20, 1, np.random.default_rng(trial)).tree)
         if len(tree.yes) == 1:
             continue
         cut = tree.values[0]
@@ -171,7 +167,7 @@ def test_the_best_of_many_tries_is_taken():
     X[:, 5] = np.repeat([0.0, 1.0], 100)
     target = X[:, 5:6].copy()
     for seed in range(10):
-        tree = Tree(*grow(columns(X), target, np.ones(200, np.float32), 2, 8, np.random.default_rng(seed)))
+        tree = Tree(*grow(X, target, np.ones(200, np.float32), 2, 8, np.random.default_rng(seed)).tree)
         assert tree.columns[0] == 5
         assert len(tree.yes) == 3  # both sides are pure
 
@@ -180,7 +176,7 @@ def test_neighbours_in_float32_are_always_parted():
     x = np.repeat(np.array([1.0, np.nextafter(np.float32(1), np.float32(2))], np.float32), 20)
     target = np.repeat(np.array([[0.0], [1.0]], np.float32), 20, axis=0)
     for seed in range(60):
-        tree = Tree(*grow(x[None], target, np.ones(40, np.float32), 2, 1, np.random.default_rng(seed)))
+        tree = Tree(*grow(x[:, None], target, np.ones(40, np.float32), 2, 1, np.random.default_rng(seed)).tree)
         assert len(tree.yes) == 3
         assert tree.values[0] == 1
 
@@ -244,7 +240,7 @@ def test_no_tree_has_more_leaves_than_it_may_and_no_leaf_less_than_two_rows(max_
     forest = Forest(10, max_leaves=max_leaves, labels=labels)
     state = fixed(forest, X, y)
     for k in range(10):
-        counts = np.bincount(state.nodes.leaves(k, columns(X), n))
+        counts = np.bincount(state.nodes.leaves(k, X))
         assert len(counts) <= max_leaves
         assert counts.min() >= 2
     assert max_leaves <= 2 or (state.nodes.yes != np.arange(2 * max_leaves - 1)).any()

@@ -103,7 +103,7 @@ def test_shares_are_those_of_rows_and_add_up():
     tree, of, share = deepen(phi.nodes, 2, sample, sample.y[:, None] == 1, 2, np.random.default_rng(0))
     np.testing.assert_allclose(np.bincount(of, share)[np.unique(of)], 1.0)
     phi.nodes.plant(2, tree, np.zeros(0, np.int64))
-    rows = np.bincount(phi.nodes.leaves(2, sample.columns, sample.count), minlength=len(of)) + 1
+    rows = np.bincount(phi.nodes.leaves(2, sample.X), minlength=len(of)) + 1
     for leaf in np.unique(of):
         np.testing.assert_allclose(share[of == leaf], rows[of == leaf] / rows[of == leaf].sum())
 
@@ -192,22 +192,23 @@ def test_a_tree_whose_nodes_are_not_its_own_is_cut_to_the_room_that_there_is():
 
 def test_a_tree_that_is_grown_on_keeps_its_splits():
     rng = np.random.default_rng(0)
-    columns, y = rng.normal(size=(4, 300)).astype(np.float32), rng.integers(2, size=(300, 1)).astype(np.float32)
+    X, y = rng.normal(size=(300, 4)).astype(np.float32), rng.integers(2, size=(300, 1)).astype(np.float32)
     weight = np.ones(300, np.float32)
-    small = grow(columns[:, :40], y[:40], weight[:40], 5, 2, np.random.default_rng(0))
+    small = grow(X[:40], y[:40], weight[:40], 5, 2, np.random.default_rng(0)).tree
     n = len(small[0])
     nodes = Nodes.stumps(1, 1, 150)
     nodes.plant(0, Tree(*small), np.zeros(0, np.int64))
     ends = np.flatnonzero(small[2] == np.arange(n))
-    leaf = ends[nodes.leaves(0, columns, 300)].astype(np.int32)
-    large, parent = grow_on(columns, y, weight, 5, 2, np.random.default_rng(1), small, leaf, 299)
+    leaf = ends[nodes.leaves(0, X)].astype(np.int32)
+    large, parent, own = grow_on(X, y, weight, 5, 2, np.random.default_rng(1), small, leaf, 299)
     assert len(large[0]) > n
     split = small[2] > np.arange(n)
     for old, new in zip(small, large, strict=True):
         np.testing.assert_array_equal(new[:n][split], old[split])
     np.testing.assert_array_equal(parent[:n], np.arange(n))
     nodes.plant(0, Tree(*large), np.zeros(0, np.int64))
-    finer = np.flatnonzero(large[2] == np.arange(len(large[2])))[nodes.leaves(0, columns, 300)]
+    finer = np.flatnonzero(large[2] == np.arange(len(large[2])))[nodes.leaves(0, X)]
+    np.testing.assert_array_equal(own, finer)
     np.testing.assert_array_equal(parent[finer], leaf)
     assert np.bincount(finer)[finer].min() >= 5
 
@@ -215,17 +216,17 @@ def test_a_tree_that_is_grown_on_keeps_its_splits():
 def test_columns_with_one_value_do_not_count_as_tries():
     rng = np.random.default_rng(0)
     for d in (3, 64, 65, 130):
-        columns = np.zeros((d, 100), np.float32)
-        columns[d - 2] = rng.normal(size=100)
-        columns[0] = np.nan
-        target = (columns[d - 2] > 0).astype(np.float32)[:, None]
-        tree = Tree(*grow(columns, target, np.ones(100, np.float32), 1, 1, np.random.default_rng(d)))
+        X = np.zeros((100, d), np.float32)
+        X[:, d - 2] = rng.normal(size=100)
+        X[:, 0] = np.nan
+        target = (X[:, d - 2] > 0).astype(np.float32)[:, None]
+        tree = Tree(*grow(X, target, np.ones(100, np.float32), 1, 1, np.random.default_rng(d)).tree)
         split = tree.yes > np.arange(len(tree.yes))
         assert split.any()
         assert (tree.columns[split] == d - 2).all()
         nodes = Nodes.stumps(1, 1, 100)
         nodes.plant(0, tree, np.zeros(0, np.int64))
-        leaf = nodes.leaves(0, columns, 100)
+        leaf = nodes.leaves(0, X)
         assert set(np.bincount(leaf, target[:, 0]) / np.bincount(leaf)) == {0.0, 1.0}
 
 

@@ -171,7 +171,7 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     assert sample.count == 60
     change = features.change(state.phi, 64, targets, pairs.exact)
     assert change.phi.planted == 1
-    leaf = change.phi.nodes.leaves(0, sample.columns, sample.count)
+    leaf = change.phi.nodes.leaves(0, sample.X)
     assert leaf.max() > 0
     if growth == "renewed":
         expected = votes(sample, leaf, 8, targets, pairs.exact) / np.sqrt(2)
@@ -180,7 +180,7 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     np.testing.assert_allclose(change.starts, expected)
     # The score of a row is then the initial weight of its leaf over M.
     w = change.weights(np.zeros((len(expected), features.n_outputs(4), 1)))[:, :, 0]
-    Z = dense_features(features, change.phi, np.ascontiguousarray(sample.columns.T[: sample.count]))
+    Z = dense_features(features, change.phi, sample.X)
     times = features.n_trees if growth == "renewed" else 1
     by_hand = votes(sample, leaf, 8, targets, pairs.exact) / times if growth == "renewed" else expected / np.sqrt(2)
     np.testing.assert_allclose(Z @ w.T, by_hand[:, leaf].T, atol=1e-12)
@@ -196,9 +196,9 @@ def test_a_tree_that_replaces_another_takes_over_what_that_one_knew(parts):
     stream = Stream(make(RENEWED, dtype="float64", **parts)).partial_fit(X[:256], y[:256])
     state = copy(stream.learned)
     sample = state.phi.sample.rows()
-    before = state.phi.nodes.leaves(0, sample.columns, sample.count)
+    before = state.phi.nodes.leaves(0, sample.X)
     change = RENEWED.change(state.phi, 256, np.array([1.0]))
-    after = change.phi.nodes.leaves(0, sample.columns, sample.count)
+    after = change.phi.nodes.leaves(0, sample.X)
     np.testing.assert_array_equal(change.before, before)
     np.testing.assert_array_equal(change.after, after)
     assert change.cells == slice(0, 8)

@@ -73,9 +73,7 @@ def test_the_first_weights_are_the_growers_votes(pairs, forest, engine):
     assert not own[:, :, :-1].any()
     targets = pairs.targets if pairs.n_groups else np.zeros(0)
     for k in range(forest.n_trees):
-        expected = votes(
-            first, state.phi.nodes.leaves(k, np.ascontiguousarray(X.T), len(X)), L, targets, pairs.exact
-        ) / np.sqrt(m)
+        expected = votes(first, state.phi.nodes.leaves(k, X), L, targets, pairs.exact) / np.sqrt(m)
         np.testing.assert_allclose(own[:, k, -1], expected, rtol=1e-12)
     assert own.any()
     np.testing.assert_array_equal(state.w, state.w_bar)

@@ -194,11 +194,11 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
             return GroveState(scaler, nodes, np.asarray(0), sample, seed)
         n = 0 if rows is None else min(self.n_rows, rows.shape[0])
         if n >= MIN_LEAF_ROWS:
-            columns = rows[:n] if is_sparse(rows) else np.ascontiguousarray(single(rows[:n].T))
+            X = rows[:n] if is_sparse(rows) else np.ascontiguousarray(single(rows[:n]))
             random, w = labels is None, np.ones(n) if weight is None else weight[:n]
             for k in range(self.n_trees):
                 targets = rng.random((n, 1)) if random else targets_of(labels[:n])
-                tree = grow_tree(columns, targets, w, self._min_leaf_rows(n), rng, random=random)
+                tree, _ = grow_tree(X, targets, w, self._min_leaf_rows(n), rng, random=random)
                 nodes.plant(k, tree, self._levels)
         return ForestState(scaler, nodes, np.asarray(0 if labels is None else n))
 
@@ -266,14 +266,17 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
             return Deepened(state, cells, of, share)
         sample = state.sample.rows(min(self.n_rows, t - state.since))
         known = state.turn >= self.n_trees and (state.past is None or not state.past.old)
-        before = state.nodes.leaves(k, sample.columns, sample.count) if known else None
+        before = state.nodes.leaves(k, sample.X) if known else None
         state.count_tree()
         if boosted:
             residual, curvature = residuals(sample, targets, exact)
         wanted = residual if boosted else sample_targets(sample, targets)
         min_rows = self._min_leaf_rows(sample.count, MIN_BOOSTED_LEAF_ROWS if boosted else MIN_LEAF_ROWS)
-        state.nodes.plant(k, grow_tree(sample.columns, wanted, sample.weight, min_rows, rng), self._levels)
-        leaf = state.nodes.leaves(k, sample.columns, sample.count)
+        tree, ends = grow_tree(sample.X, wanted, sample.weight, min_rows, rng)
+        state.nodes.plant(k, tree, self._levels)
+        # Trees are grown in float32: a row that was rounded may have grown another leaf than its own.
+        exactly = sample.X.dtype == np.float32
+        leaf = state.nodes.cells[k, -1, ends] if exactly else state.nodes.leaves(k, sample.X)
         if boosted:
             starts = sqrt(self.n_trees) * corrections(sample, residual, curvature, leaf, self.max_leaves)
             return Replanted(state, cells, starts)

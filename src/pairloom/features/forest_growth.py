@@ -9,7 +9,7 @@ from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import Change
 from pairloom.features.forest_state import Sample
-from pairloom.features.tree_growth import grow_on, n_tries
+from pairloom.features.tree_growth import grow_on
 from pairloom.features.trees import Nodes, Tree, single, walk_one
 
 LEARNING_RATE = 0.1
@@ -78,29 +78,28 @@ def deepen(
     """
     tree, old = unfolded(nodes.columns[k], nodes.values[k], nodes.yes[k], nodes.missing_yes[k], nodes.cells[k, -1])
     count = len(tree.yes)
-    leaf = np.empty(sample.count, np.int32)
-    walk_one(sample.columns, *tree, np.arange(count, dtype=np.int32), leaf)
-    tries = n_tries(sample.columns, sample.count)
+    leaf = walk_one(sample.X, *tree, np.arange(count, dtype=np.int32))
     weights = (sample.weight / sample.weight.mean()).astype(np.float32)
-    parts, parent = grow_on(
-        single(sample.columns), targets.astype(np.float32), weights, least, tries, rng, tree, leaf, nodes.yes.shape[1]
-    )  # fmt: skip
-    made = Tree(*parts)
-    ends = np.flatnonzero(made.yes == np.arange(len(made.yes)))
+    made, parent, leaf = grow_on(
+        single(sample.X), targets.astype(np.float32), weights, least, 0, rng, tree, leaf, nodes.yes.shape[1]
+    )
+    deeper = Tree(*made)
+    ends = np.flatnonzero(deeper.yes == np.arange(len(deeper.yes)))
     before = parent[ends]
-    walk_one(sample.columns, *made, np.arange(len(made.yes), dtype=np.int32), leaf)
-    rows = np.bincount(leaf, minlength=len(made.yes))[ends] + 1.0
+    rows = np.bincount(leaf, minlength=len(deeper.yes))[ends] + 1.0
     pieces = np.bincount(before, minlength=count)
     share = rows / np.bincount(before, rows, minlength=count)[before]
-    return made, old[before], np.where(pieces[before] > 1, share, 1.0)
+    return deeper, old[before], np.where(pieces[before] > 1, share, 1.0)
 
 
 def unfolded(columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array) -> tuple[Tree, Array]:
     """Return a tree without the nodes that no row reaches, and the cell of each node."""
     old, first = np.zeros(len(yes), np.int32), np.arange(len(yes), dtype=np.int32)
     count = unfold(yes, old, first)
-    kept = old[:count]
-    return Tree(columns[kept], values[kept], first[:count], missing_yes[kept]), cells[kept]
+    kept, first = old[:count], first[:count]
+    leaf = first == np.arange(count)  # where the tree is cut as well
+    value = np.where(leaf, values.dtype.type(np.inf), values[kept])
+    return Tree(columns[kept], value, first, leaf | missing_yes[kept]), cells[kept]
 
 
 @compiled

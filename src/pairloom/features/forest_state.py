@@ -1,7 +1,7 @@
 """The states of forests, and the sample of rows from which a growing forest grows its trees."""
 
 from dataclasses import field
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from pairloom.features.trees import Nodes
 
 @node
 class Sample:
-    """A ring buffer of the newest rows: ``columns`` (d, size), labels, weights, and their scores on arrival."""
+    """A ring buffer of the newest rows: ``columns`` (d, size), labels, weights, and their scores on arrival.
+
+    In memory, the values of a row are next to each other: trees read them together.
+    """
 
     columns: Annotated[Array, "R d n"]
     y: Annotated[Array, "f8 n finite"]
@@ -24,10 +27,18 @@ class Sample:
     scores: Annotated[Array, "f8 n k finite | f8 n 0"]
     count: Count = 0
 
+    def __post_init__(self) -> None:
+        self.columns = np.asfortranarray(self.columns)
+
+    @property
+    def X(self) -> Array:
+        """The rows (size, d)."""
+        return self.columns.T
+
     @classmethod
     def empty(cls, size: int, n_features: int) -> "Sample":
         """Return an empty buffer of ``size`` rows; ``scores`` are allocated when the first rows are added."""
-        return cls(np.zeros((n_features, size)), np.zeros(size), np.zeros(size), np.zeros((size, 0)))
+        return cls(np.zeros((n_features, size), order="F"), np.zeros(size), np.zeros(size), np.zeros((size, 0)))
 
     def add(self, batch: Batch, scores: Array) -> None:
         """Add rows, replacing the oldest."""
@@ -37,19 +48,19 @@ class Sample:
         newest = slice(max(0, len(batch) - size), None)
         to = (self.count + np.arange(len(batch))[newest]) % size
         X = batch.X[newest]
-        self.columns[:, to] = (X.toarray() if is_sparse(X) else X).T
+        self.X[to] = X.toarray() if is_sparse(X) else X
         self.y[to], self.weight[to], self.scores[to] = batch.y[newest], batch.weight[newest], scores[newest]
         self.count += len(batch)
 
     def rows(self, max_rows: int | None = None) -> "Sample":
-        """Return the rows in the buffer, or the newest of them: the first ``count`` columns, unordered."""
-        size = len(self.y)
-        n = min(self.count, size if max_rows is None else max_rows)
-        if n == min(self.count, size):
-            return Sample(self.columns, self.y[:n], self.weight[:n], self.scores[:n], n)
-        newest = np.arange(self.count - n, self.count) % size
-        columns = np.take(self.columns, newest, axis=1)
-        return Sample(columns, self.y[newest], self.weight[newest], self.scores[newest], n)
+        """Return the rows in the buffer, or the newest of them, in any order; not a copy if they are adjacent."""
+        size, filled = len(self.y), min(self.count, len(self.y))
+        n = filled if max_rows is None else min(filled, max_rows)
+        first = (self.count - n) % size if n < filled else 0
+        newest: Any = slice(first, first + n)
+        if first + n > size:
+            newest = np.arange(first, first + n) % size
+        return Sample(self.X[newest].T, self.y[newest], self.weight[newest], self.scores[newest], n)
 
 
 class Planting(Protocol):

@@ -8,7 +8,7 @@ from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.features.tree_growth import grow, n_tries
+from pairloom.features.tree_growth import grow
 
 INTERLEAVED = 16
 """Number of rows, or trees of one row, traversed at once: memory is slower than arithmetic."""
@@ -66,11 +66,9 @@ class Nodes:
         self.missing_yes[k, :n] = leaf | tree.missing_yes
         number_nodes(self.yes[k, :n], levels, self.cells[k])
 
-    def leaves(self, k: int, columns: Array, n: int) -> Array:
-        """Return the leaf in tree k of each of the first n rows, given by ``columns`` (d, at least n)."""
-        out = np.empty(n, np.int32)
-        walk_one(columns, self.columns[k], self.values[k], self.yes[k], self.missing_yes[k], self.cells[k, -1], out)
-        return out
+    def leaves(self, k: int, X: Array) -> Array:
+        """Return the leaf in tree k of each row."""
+        return walk_one(X, self.columns[k], self.values[k], self.yes[k], self.missing_yes[k], self.cells[k, -1])
 
     def walk(self, X: Any, levels: Array) -> Array:
         """Return the cell of each row at each level of the trees: (rows, trees, levels)."""
@@ -95,26 +93,27 @@ def check_order(values: Array, yes: Array, missing_yes: Array | None) -> None:
 
 
 def grow_tree(
-    columns: Any, targets: Array, weight: Array, least: int, rng: np.random.Generator, *, random: bool = False
-) -> Tree:
-    """Grow an extremely randomised tree with at least ``least`` rows per leaf.
+    X: Any, targets: Array, weight: Array, least: int, rng: np.random.Generator, *, random: bool = False
+) -> tuple[Tree, Array | None]:
+    """Grow an extremely randomised tree with at least ``least`` rows per leaf; return it, and the leaf of each row.
 
-    ``columns`` (d, at least n), or CSR rows, for which scikit-learn grows the tree. With ``targets`` (n, k), use the
-    best of sqrt(d) random splits, where d is the number of columns that vary; if ``random``, use the first split, as
-    scikit-learn's RandomTreesEmbedding does.
+    ``X`` (n, d), or CSR rows, for which scikit-learn grows the tree, and leaves are None. With ``targets`` (n, k), use
+    the best of sqrt(d) random splits, where d is the number of columns that vary; if ``random``, use the first split,
+    as scikit-learn's RandomTreesEmbedding does.
     """
     weights = weight / weight.mean()
-    if is_sparse(columns):
+    if is_sparse(X):
         from sklearn.tree import ExtraTreeRegressor
 
-        tries = 1 if random else max(1, int(np.sqrt(columns.shape[1])))
+        tries = 1 if random else max(1, int(np.sqrt(X.shape[1])))
         grower = ExtraTreeRegressor(max_features=tries, min_samples_leaf=least, random_state=int(rng.integers(2**31)))
-        rows = type(columns)((single(columns.data), columns.indices, columns.indptr), shape=columns.shape)
+        rows = type(X)((single(X.data), X.indices, X.indptr), shape=X.shape)
         tree = grower.fit(rows, targets, weights).tree_
         values = rounded_down(tree.threshold)
-        return Tree(*renumbered(tree.feature, values, tree.children_left, tree.children_right))
-    tries = 1 if random else n_tries(columns, len(targets))
-    return Tree(*grow(single(columns), targets.astype(np.float32), weights.astype(np.float32), least, tries, rng))
+        return Tree(*renumbered(tree.feature, values, tree.children_left, tree.children_right)), None
+    tries = 1 if random else 0
+    grown = grow(single(X), targets.astype(np.float32), weights.astype(np.float32), least, tries, rng)
+    return Tree(*grown.tree), grown.leaf
 
 
 def single(values: Array) -> Array:
@@ -247,17 +246,24 @@ def walk_levels(
 
 
 @compiled
-def walk_one(
-    X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array, out: Array
-) -> None:  # fmt: skip
-    """Fill ``out`` with the leaves in one tree of rows given by columns."""
-    for i in range(out.shape[0]):
-        at = 0
-        while yes[at] != at:
-            value = X[columns[at], i]
-            goes = missing_yes[at] if np.isnan(value) else value <= values[at]
-            at = yes[at] if goes else yes[at] + 1
-        out[i] = cells[at]
+def walk_one(X: Array, columns: Array, values: Array, yes: Array, missing_yes: Array, cells: Array) -> Array:
+    """Return the leaves of rows in one tree; values may be missing."""
+    out, at = np.empty(X.shape[0], np.int32), np.empty(INTERLEAVED, np.uint32)
+    for start in range(0, X.shape[0], INTERLEAVED):
+        count = min(INTERLEAVED, X.shape[0] - start)
+        at[:] = 0
+        moving = True
+        while moving:
+            moving = False
+            for q in range(count):
+                here = at[q]
+                x = X[start + q, columns[here]]
+                goes = (x <= values[here]) | (missing_yes[here] & (x != x))
+                at[q] = yes[here] + (not goes)
+                moving |= at[q] != here
+        for q in range(count):
+            out[start + q] = cells[at[q]]
+    return out
 
 
 @compiled
