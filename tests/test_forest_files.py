@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pairloom import AUCClassifier, Learner, Stream, load, save
-from pairloom.base.tree import same
+from pairloom.base.tree import cast, copy, same
 from pairloom.estimators import FeatureTransformer
 from pairloom.features import Forest
 from pairloom.memory import Latest, Strata
@@ -190,3 +190,19 @@ def test_a_race_of_a_forest_learns_scores_and_saves_missing_values(at, tmp_path)
     np.testing.assert_allclose(expected, model.stream_.score_rows(X.astype(np.float32)), rtol=1e-4, atol=1e-5)
     save(model.frozen(), tmp_path / "frozen")
     np.testing.assert_allclose(load(tmp_path / "frozen").decision_function(X), scores, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_values_of_a_row_are_next_to_each_other_however_the_sample_was_made(dtype, tmp_path):
+    """A file has the sample by columns, as files did before rows were kept together."""
+    X, y = make_stream("random", 300, 4)
+    stream = Stream(replace(learner(RENEWED), dtype=dtype)).partial_fit(X, y)
+    save(stream, tmp_path / "model")
+    sample = stream.learned.phi.sample
+    by_columns = replace(sample, columns=np.ascontiguousarray(sample.columns))
+    for one in (sample, by_columns, copy(sample), cast(sample, "float64"), load(tmp_path / "model").learned.phi.sample):
+        assert one.X.flags.c_contiguous
+        assert one.X.shape == (60, 4)
+        assert one.rows(20).X.flags.c_contiguous
+        np.testing.assert_array_equal(one.columns, sample.columns)
+    np.testing.assert_array_equal(read(tmp_path / "model")[1]["learned.phi.sample.columns"], sample.columns)

@@ -45,10 +45,11 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
     values: each split sends them to one side. ||phi(x)|| = 1 exactly. It works best with steps per coordinate
     (:class:`~pairloom.steps.AdaGrad`), because cells are visited at very different rates.
 
-    With ``labels`` a tree is extremely randomised: it uses the best of sqrt(d) random splits. The leaves of a tree do
-    not learn from the rows that the tree was grown on, because they would overfit. Instead, the labels of these rows
-    determine the initial weights: a new leaf starts at the log-odds of its rows. Without labels, splits are random,
-    weights start at 0, and all rows are learned. Categories encoded as integers are split by order.
+    With ``labels`` a tree is extremely randomised: it uses the best of sqrt(d) random splits. Splits of many rows are
+    judged by 512 of them, or by more if one class is rare. The leaves of a tree do not learn from the rows that the
+    tree was grown on, because they would overfit. Instead, the labels of these rows determine the initial weights: a
+    new leaf starts at the log-odds of its rows. Without labels, splits are random, weights start at 0, and all rows are
+    learned. Categories encoded as integers are split by order.
 
     ``growth`` determines when trees are grown:
 
