@@ -173,7 +173,7 @@ def test_the_state_is_bounded(whole):
     assert len(set(np.array(sizes)[t >= 20_480])) == 1
     assert max(sizes) < 1.2 * sizes[t.tolist().index(3584)] + 2**20
     assert stream.learned.kept is None
-    assert len(stream.learned.standings) <= 24 * 5
+    assert len(stream.learned.standings) <= 24 * 6
     assert whole.learned.kept is None
 
 

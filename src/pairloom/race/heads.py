@@ -32,6 +32,9 @@ SOLUTION_FLOPS, SOLUTION_ROWS_SMALL, SOLUTION_ROWS_LARGE = 1.5e7, 64, 1024
 CELL_FLOPS = 2000.0
 """Cost of a step of several models, per cell and row of a pair."""
 
+BOOSTING_ROWS = 100
+"""Rows of the rarest class from which boosting has the same prior weight as other candidates."""
+
 BOOSTING_FLOPS, TRIED_FLOPS, BIN_FLOPS = 1.2e6, 6e4, 1e4
 """Cost of boosting per row: a constant, and terms per column that trees try and per column."""
 
@@ -48,6 +51,10 @@ class Head(ABC):
     def needs_data(self) -> bool:
         """Whether its models have data-dependent settings in addition to those of the map."""
         return False
+
+    def prior(self, rare: float) -> float:
+        """Return the prior weight in the mixture, given the rows of the rarest class on which models are compared."""
+        return 1.0
 
     @abstractmethod
     def learner(
@@ -153,6 +160,10 @@ class Boosted(Head):
     @property
     def n_models(self) -> int:
         return 1
+
+    def prior(self, rare: float) -> float:
+        """The full weight only with enough rows: until then, simpler models are safer."""
+        return min(1.0, (1.0 + rare) / BOOSTING_ROWS)
 
     def learner(
         self, features: FeatureMap, pairs: OppositeClass, *, dtype: Dtype, seed: int | None,

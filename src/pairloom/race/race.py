@@ -265,7 +265,7 @@ class Race(Model):
         areas, rare = state.evidence.mean_auc()
         shares = model_shares(areas, rare, sizes)
         families = [one.candidate.family for one in entrants]
-        prior = np.array([1.0 / families.count(family) for family in families])
+        prior = np.array([one.candidate.head.prior(rare) / families.count(one.candidate.family) for one in entrants])
         windows = state.evidence.used()[0]
         weights = prior
         if windows:
