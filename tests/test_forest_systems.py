@@ -68,8 +68,11 @@ def test_it_learns(name, kind):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 3))
     y = np.where(np.sin(3 * X[:, 0]) + 0.2 * rng.normal(size=700) > 0, 1.0, -1.0)
-    model = make(name, replace(FORESTS[kind], n_trees=8, max_leaves=16, n_rows=256)).fit(X[:500], y[:500])
-    assert roc_auc_score(y[500:], says(model, X[500:])) > (0.6 if kind == "random" else 0.7)
+    model, areas = make(name, replace(FORESTS[kind], n_trees=8, max_leaves=16, n_rows=256)), []
+    for seed in range(3):  # eight trees on three columns: one forest in ten has few splits of the first
+        says_so = says(model.set_params(random_state=seed).fit(X[:500], y[:500]), X[500:])
+        areas.append(roc_auc_score(y[500:], says_so))
+    assert np.mean(areas) > (0.6 if kind == "random" else 0.7)
 
 
 @every_pair(name=SYSTEMS, kind=FORESTS, n_classes=[2, 3])
