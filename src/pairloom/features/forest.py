@@ -32,7 +32,7 @@ MIN_KEEP = 0.5
 NODE_FLOPS = 300.0
 """The cost of visiting a node, in flops of a matrix product."""
 
-TREE_FLOPS, ROW_FLOPS = 3e7, 1e4
+TREE_FLOPS, ROW_FLOPS = 1.2e7, 4e3
 """The cost of growing a tree: a constant and a term per row, times the square root of the number of columns."""
 
 

@@ -20,8 +20,8 @@ Action = Callable[["Boosting", BoostingState, Any], None]
 FIRST_LEAVES, MIN_LEAVES, MIN_GOAL = 7, 4, 40
 """Leaves of the first trees, the fewest, and the fewest trees that a generation aims at."""
 
-ROWS_PER_LEAF, DEEPEN_AT, LEVEL_OFF_AT = 64, 0.85, 0.4
-"""Trees become larger if the best sum has at least 85 % of the trees aimed at, and the ring 64 rows for each leaf, and
+ROWS_PER_LEAF, DEEPEN_AT, LEVEL_OFF_AT = 128, 0.85, 0.4
+"""Trees become larger if the best sum has at least 85 % of the trees aimed at, and the ring 128 rows for each leaf, and
 smaller if it has less than 40 % of the maximum."""
 
 CURVE_MEMORY = 0.5

@@ -35,7 +35,7 @@ CELL_FLOPS = 2000.0
 BOOSTING_ROWS = 100
 """Rows of the rarest class from which boosting has the same prior weight as other candidates."""
 
-BOOSTING_FLOPS, TRIED_FLOPS, BIN_FLOPS = 1.2e6, 6e4, 1e4
+BOOSTING_FLOPS, TRIED_FLOPS, BIN_FLOPS = 1.7e6, 6e4, 1e4
 """Cost of boosting per row: a constant, and terms per column that trees try and per column."""
 
 
@@ -109,9 +109,9 @@ class Exact(Head):
 class Steps(Head):
     """AdaGrad over a map of cells, against the newest rows of the other class, one model per eta."""
 
-    etas: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3)
+    etas: tuple[float, ...] = (0.01, 0.05, 0.3)
     loss: str = "squared_hinge"
-    partners: int = 4
+    partners: int = 2
 
     def __post_init__(self) -> None:
         check_numbers("etas", self.etas, 0, open_low=True)
