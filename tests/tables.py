@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pairloom.race import Descent, Exact, Portfolio
+from pairloom.race import Boosted, Descent, Exact, Portfolio
 
 ROOT = Path(__file__).parent.parent
 
@@ -52,6 +52,8 @@ def learner(head):
         return f"exact, {len(head.alphas)} penalties"
     if isinstance(head, Descent):
         return f"gradient steps, {head.n_models} of them"
+    if isinstance(head, Boosted):
+        return f"generations of {head.n_trees} trees"
     return f"steps per coordinate, {len(head.etas)} lengths"
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 import subprocess
 import sys
 from dataclasses import fields
@@ -11,6 +12,7 @@ from typing import Annotated, get_args, get_origin
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 import pairloom
 from pairloom import load, save
@@ -103,7 +105,7 @@ def test_the_header_is_strict_json_and_arrays_are_aligned(path):
     size = int.from_bytes(raw[8:16], "little")
     header = json.loads(raw[16 : 16 + size], parse_constant=pytest.fail)
     assert raw[:8] == b"pairloom"
-    assert header["schema"] == 1
+    assert header["schema"] == 2
     assert header["pairloom"] == pairloom.__version__
     assert header["model"]["part"] == "FPOGD"
     assert header["model"]["eps"] == {"float": "inf"}
@@ -151,9 +153,9 @@ def test_what_a_file_cannot_hold_is_refused(model, text, path):
 def test_a_file_of_a_later_version_says_which_pairloom_reads_it(path):
     save(FPOGD(), path)
     header, arrays = read(path)
-    path.write_bytes(sign({**header, "schema": 2, "pairloom": "3.1.4"}, arrays))
+    path.write_bytes(sign({**header, "schema": 3, "pairloom": "3.1.4"}, arrays))
     with pytest.raises(
-        ModelFileError, match=r"written by pairloom 3.1.4 in version 2 .*install pairloom 3.1.4 or newer"
+        ModelFileError, match=r"written by pairloom 3.1.4 in version 3 .*install pairloom 3.1.4 or newer"
     ):
         load(path)
     path.write_bytes(sign({**header, "schema": None}, arrays))
@@ -220,6 +222,23 @@ def test_the_file_of_version_1_loads_for_ever(path):
     np.testing.assert_allclose(model.decision_function(X[:8]), expected["scores"], rtol=1e-4)
     model.partial_fit(X[200:], y[200:])
     np.testing.assert_allclose(model.decision_function(X[:8]), expected["later"], rtol=1e-3)
+
+
+def test_a_race_of_version_1_goes_on_with_its_candidates(path):
+    """Written by pairloom 0.1.0: ``AUCClassifier(random_state=0)`` after 300 rows, before boosting was a candidate."""
+    path.write_bytes(lzma.decompress((DATA / "race-1.pairloom.xz").read_bytes()))
+    expected = json.loads((DATA / "race-1.json").read_text())
+    model = load(path)
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 4)).round(3)
+    y = np.where(X[:, 0] + X[:, 1] ** 2 > 1, 1, -1)
+    names = [one.name for one in model.stream_.learned.entrants]
+    assert names == ["forest, renewed", "forest, boosted", "linear", "kernel, width 1, wide"]
+    np.testing.assert_allclose(model.decision_function(X[300:]), expected["scores"], rtol=1e-3, atol=1e-3)
+    model.partial_fit(X[300:], y[300:])
+    assert roc_auc_score(y[:100], model.decision_function(X[:100])) > 0.95
+    save(model, path)
+    assert same(load(path).state_, model.state_)
 
 
 def test_opera_beyond_its_rows_is_refused_after_load_too(path):

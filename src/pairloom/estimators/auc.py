@@ -25,7 +25,7 @@ from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling
 from pairloom.losses import LOSSES
 from pairloom.race import Budget, Portfolio, Race
-from pairloom.race.portfolio import pinned
+from pairloom.race.portfolio import FORMER_PORTFOLIO, pinned
 from pairloom.race.race import DROP_FROM_ROW
 from pairloom.race.standings import log_to_stderr
 from pairloom.stream import Hook
@@ -45,10 +45,10 @@ class AUCClassifier(PairwiseClassifier):
 
         s(x) = \sum_c v_c\, \psi\Bigl(\sum_m p_{cm}\, \tilde s_{cm}(x)\Bigr)
 
-    Several candidates c learn side by side: a linear model, two forests whose leaves are features, and kernel models,
-    each a set of models m with different step sizes or penalties. All of them score a row before they learn from it.
-    Their standardised scores are weighted by their AUC (p), soft-clipped (psi), and combined by fitted weights (v). See
-    :class:`~pairloom.race.Race` for the rules and :class:`~pairloom.race.Portfolio` for the candidates.
+    Several candidates c learn side by side: a linear model, boosted trees, a forest whose leaves are features, and
+    kernel models, each a set of models m with different step sizes or penalties. All of them score a row before they
+    learn from it. Their standardised scores are weighted by their AUC (p), soft-clipped (psi), and combined by fitted
+    weights (v). See :class:`~pairloom.race.Race` for the rules and :class:`~pairloom.race.Portfolio` for the candidates.
 
     Parameters
     ----------
@@ -102,6 +102,7 @@ class AUCClassifier(PairwiseClassifier):
     """
 
     local: ClassVar[tuple[str, ...]] = ("monitor",)
+    former_defaults: ClassVar[dict[str, Any]] = {"portfolio": FORMER_PORTFOLIO}
     _calibration: ClassVar[Calibration] = Calibration(of_race=True)
 
     budget: Budget | None = None

@@ -12,11 +12,11 @@ from pairloom.base.saving import Savable
 from pairloom.base.tree import Flat, flatten
 from pairloom.base.typing import Array
 from pairloom.persist.format import ModelFileError, read_file, write_file
-from pairloom.persist.parts import decode, encode, known_parts
+from pairloom.persist.parts import decode, encode, known_parts, own_parts
 from pairloom.persist.walk import Walk
 
-SCHEMA = 1
-"""The version of the file format; it increases with every incompatible change."""
+SCHEMA = 2
+"""The version of the file format; it increases with every incompatible change, also of a default that states follow."""
 
 MIN_CLASSES = 1 << 16
 """Number of classes that a model may have regardless of its file size."""
@@ -98,7 +98,7 @@ def unpack(header: Mapping[str, Any], arrays: dict[str, Array], known: Mapping[s
     """Return the model of a header and arrays, which may be malicious."""
     _check_version(header)
     room = MIN_CLASSES + sum(array.size for array in arrays.values())
-    model = decode(header.get("model"), known, room)
+    model = decode(with_former_defaults(header.get("model"), header["schema"]), known, room)
     if not isinstance(model, Savable):
         raise ModelFileError(f"the file describes a {type(model).__name__}, which pairloom.save does not write")
     flat = _flat_state(header.get("state"), arrays)
@@ -111,6 +111,13 @@ def read_state(model: Savable, flat: Flat) -> Any:
     """Return a flat state as a tree; ModelFileError unless it is a state that the model could have."""
     walk = Walk(flat)
     return walk.read(model._state_spec(walk))
+
+
+def with_former_defaults(model: Any, schema: int) -> Any:
+    """Return an encoded model whose parameters are None with the values that None stood for in files of its version."""
+    kind = own_parts().get(str(model.get("part"))) if isinstance(model, dict) and schema < SCHEMA else None
+    former = getattr(kind, "former_defaults", {})
+    return model | {name: encode(value, name) for name, value in former.items() if model.get(name, 0) is None}
 
 
 def _check_version(header: Mapping[str, Any]) -> None:

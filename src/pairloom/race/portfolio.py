@@ -1,7 +1,7 @@
 """Portfolio: the candidates of a race, feature maps with models on them."""
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from pairloom.base.checks import check_count, check_number, check_part
 from pairloom.features import FeatureMap, Forest, Gaussian, Identity, Landmarks
@@ -124,6 +124,8 @@ class Portfolio:
     max_exact: int = 200
     max_grown: int = 2000
 
+    added: ClassVar[dict[str, Any]] = {"boosted": None}
+
     def __post_init__(self) -> None:
         for name in ("n_landmarks", "large_landmarks", "max_exact", "max_grown"):
             check_count(name, getattr(self, name))
@@ -173,6 +175,16 @@ class Portfolio:
                 name = f"kernel, width {factor:g}, {scale}"
                 found.append(Candidate(name, "kernel", small, self.exact, larger))
         return found
+
+
+FORMER_PORTFOLIO = Portfolio(
+    forests=(
+        Forest(100, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),
+        Forest(100, max_leaves=1024, growth="boosted"),
+    ),
+    boosted=None, steps=Steps((0.01, 0.03, 0.1, 0.3), partners=4),
+)  # fmt: skip
+"""The default of model files in version 1 of the format: models from such files go on with it."""
 
 
 @dataclass(frozen=True)
