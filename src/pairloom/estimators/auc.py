@@ -48,7 +48,7 @@ class AUCClassifier(PairwiseClassifier):
     Several candidates c learn side by side: a linear model, boosted trees, a forest whose leaves are features, and
     kernel models, each a set of models m with different step sizes or penalties. All of them score a row before they
     learn from it. Their standardised scores are weighted by their AUC (p), soft-clipped (psi), and combined by fitted
-    weights (v). See :class:`~pairloom.race.Race` for the rules and :class:`~pairloom.race.Portfolio` for the candidates.
+    weights (v). See :class:`~pairloom.race.Race` for the rules, :class:`~pairloom.race.Portfolio` for the candidates.
 
     Parameters
     ----------
