@@ -153,7 +153,7 @@ def test_a_candidate_says_what_more_features_columns_and_models_cost():
 
 
 def test_a_budget_has_a_limit_by_columns_unless_it_is_given():
-    assert Budget().limit(100) == 185.0
+    assert Budget().limit(100) == 204.0
     assert Budget(microseconds=3).limit(100) == 3
 
 

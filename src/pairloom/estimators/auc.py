@@ -52,7 +52,7 @@ class AUCClassifier(PairwiseClassifier):
 
     Parameters
     ----------
-    budget : a :class:`~pairloom.race.Budget` of bytes and of microseconds per row. None: 1 GiB, and 45 + 14 sqrt(d)
+    budget : a :class:`~pairloom.race.Budget` of bytes and of microseconds per row. None: 1 GiB, and 54 + 15 sqrt(d)
         microseconds for rows of d columns.
     portfolio : a :class:`~pairloom.race.Portfolio`, the candidates; None is the default one.
     features : a feature map for all candidates. None: the race chooses.

@@ -16,11 +16,11 @@ class Budget:
     Parameters
     ----------
     bytes : of all candidates together.
-    microseconds : nominal time per example; None is 45 + 14 sqrt(d) for rows of d columns. A nominal microsecond
+    microseconds : nominal time per example; None is 54 + 15 sqrt(d) for rows of d columns. A nominal microsecond
         is 1e5 flops of a product of float32 matrices, or any operation that takes as long.
 
     >>> Budget(microseconds=20.0).limit(100), Budget().limit(100)
-    (20.0, 185.0)
+    (20.0, 204.0)
     """
 
     bytes: int = 2**30
@@ -33,7 +33,7 @@ class Budget:
 
     def limit(self, n_features: int) -> float:
         """Return the nominal microseconds per example."""
-        return 45.0 + 14.0 * sqrt(n_features) if self.microseconds is None else self.microseconds
+        return 54.0 + 15.0 * sqrt(n_features) if self.microseconds is None else self.microseconds
 
     def keeps(self, row: int, n_features: int, itemsize: int = 4) -> bool:
         """Return whether the first rows, kept until the refit at ``row`` is complete, fit in a quarter of the bytes."""

@@ -111,7 +111,7 @@ class Steps(Head):
 
     etas: tuple[float, ...] = (0.01, 0.05, 0.3)
     loss: str = "squared_hinge"
-    partners: int = 2
+    partners: int = 4
 
     def __post_init__(self) -> None:
         check_numbers("etas", self.etas, 0, open_low=True)

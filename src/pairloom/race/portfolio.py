@@ -111,7 +111,7 @@ class Portfolio:
     ['linear', 'boosted', 'forest, renewed', 'kernel, width 1, wide']
     """
 
-    forests: tuple[Forest, ...] = (Forest(100, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),)
+    forests: tuple[Forest, ...] = (Forest(100, max_leaves=4096, growth="renewed", pace=4, deep_rows=8192),)
     boosted: Boosted | None = field(default_factory=Boosted)
     kernels: tuple[tuple[Scaling, float], ...] = (("wide", 1.0), ("minmax", 4.0))
     gamma: Gamma = "median"
