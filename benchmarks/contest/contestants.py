@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from contest.datasets import GROUPS, Data
 from contest.models import MedianWidth, OwnCategories, RowByRow, SamplerSGD, as_category, as_text
 from pairloom import AUCClassifier
+from pairloom.estimators import BoostingClassifier
 from pairloom.features import Gaussian, OrthogonalFourier
 from pairloom.systems import FPOGD, ExactAUC
 
@@ -87,6 +88,10 @@ class Contestant:
 
 def auc_classifier(data: Data, size: Size, settings: Settings) -> Any:
     return AUCClassifier(random_state=0)
+
+
+def boosting(data: Data, size: Size, settings: Settings) -> Any:
+    return BoostingClassifier(random_state=0)
 
 
 def fpogd(data: Data, size: Size, settings: Settings) -> Any:
@@ -175,6 +180,7 @@ CONTESTANTS = (
     Contestant(
         "AUCClassifier", "AUCClassifier", "pairloom", "one", "defaults, raw rows", auc_classifier, groups=EVERYWHERE
     ),
+    Contestant("Boosting", "BoostingClassifier", "pairloom", "one", "defaults, raw columns", boosting, groups=RAW),
     Contestant("FPOGD", "FPOGD, paper", "pairloom", "one", "the paper's defaults", fpogd),
     Contestant(
         "FPOGD-tuned", "FPOGD, tuned", "pairloom", "one", "D = 1024, average=\"poly\"; width and step tuned",
