@@ -105,7 +105,7 @@ def candidates(X: np.ndarray, y: np.ndarray, n: int, portfolio: Portfolio) -> It
         if candidate.refits:
             stream.start_with(stream.check(X[:WARM_ROWS], signs[:WARM_ROWS]))
         many = seconds(stream.partial_fit, X[:n], signs[:n])
-        aucs = [roc_auc_score(y[n:], scores) for scores in stream.score(X[n:]).T]
+        aucs = [roc_auc_score(y[n:], scores) for scores in stream.score(X[n:]).reshape(len(X) - n, -1).T]
         one = stream.only(int(np.argmax(aucs)))
         alone = seconds(one.partial_fit, X[:n], signs[:n])
         yield [
