@@ -8,6 +8,7 @@ import pytest
 
 import pairloom
 from pairloom.base.tree import flatten, same, unflatten
+from pairloom.columns import Columns
 from pairloom.features import Forest
 from pairloom.systems import FPOGD
 from tests.generic import assert_same, forms, make, outputs
@@ -95,7 +96,7 @@ def test_flatten_files_and_memory(form, tmp_path):
 
 
 def test_memory_does_not_grow_with_new_categories():
-    model, sizes = FPOGD(n_components=16, random_state=0), []
+    model, sizes = FPOGD(n_components=16, columns=Columns(max_categories=200, n_hashed=50), random_state=0), []
     for part in range(4):
         frame, y = mixed(1100, seed=part)
         frame["shop"] = [f"shop {part} {k}" for k in range(1100)]

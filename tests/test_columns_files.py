@@ -83,7 +83,7 @@ HOSTILE = {
     "an invalid sum": arrays_with("statistics", (1, 0), np.nan),
     "an invalid code": arrays_with("statistics", (HIGH, 4), 20.0),
     "an infinite count": arrays_with("statistics", (COUNT, 1), np.inf),
-    "an invalid layout": values_with("layout", 3),
+    "an invalid layout": values_with("layout", 4),
     "another width": values_with("width", 3),
     "an invalid name": values_with("names.0", 3),
     "a duplicate name": values_with("names.0", "age"),

@@ -26,6 +26,7 @@ from pairloom.systems import FPOGD, OPERA
 from tests.conftest import make_stream
 from tests.generic import forms, make
 from tests.hostile import read, sign
+from tests.mixed import mixed
 from tests.test_state import RULES
 
 DATA = Path(__file__).parent / "data"
@@ -239,6 +240,17 @@ def test_a_race_of_version_1_goes_on_with_its_candidates(path):
     assert roc_auc_score(y[:100], model.decision_function(X[:100])) > 0.95
     save(model, path)
     assert same(load(path).state_, model.state_)
+
+
+def test_a_model_with_one_hot_columns_keeps_them(path):
+    """Written before columns were compact: ``FPOGD(n_components=16, max_strata=4, random_state=0)`` after 200 rows."""
+    path.write_bytes(gzip.decompress((DATA / "columns-2.pairloom.gz").read_bytes()))
+    expected = json.loads((DATA / "columns-2.json").read_text())
+    model = load(path)
+    frame, y = mixed(300)
+    np.testing.assert_allclose(model.decision_function(frame[:8]), expected["scores"], rtol=1e-4)
+    model.partial_fit(frame[200:], y[200:])
+    np.testing.assert_allclose(model.decision_function(frame[:8]), expected["later"], rtol=1e-3)
 
 
 def test_opera_beyond_its_rows_is_refused_after_load_too(path):

@@ -10,9 +10,9 @@ from pairloom.base.tree import copy, nbytes
 from pairloom.base.typing import Array
 from pairloom.columns.frames import Table
 from pairloom.columns.kinds import Columns, Kind
-from pairloom.columns.loops import CATEGORY, NUMBER, OPEN, encode
+from pairloom.columns.loops import CATEGORY, DATE_WIDTH, NUMBER, OPEN, encode
 from pairloom.columns.reading import Values, infer_kind, read_row, read_table
-from pairloom.columns.state import CODES, MARKED, PLAIN, ColumnsState, first_state
+from pairloom.columns.state import CODES, COMPACT, MARKED, PLAIN, ColumnsState, first_state
 from pairloom.columns.values import is_blank
 
 UNKNOWN_CODE = -1
@@ -35,12 +35,13 @@ class Encoder:
     def __init__(self, part: Columns, state: ColumnsState) -> None:
         self.part = part
         self.state = state
+        self.n_named, self.n_shared = part.n_codes(len(state.names), compact=state.layout == COMPACT)
 
     @classmethod
     def of_table(cls, part: Columns, table: Table, layout: int | None) -> Self:
         """Return the encoder of a stream that begins with the first row of a table.
 
-        ``layout``: None means PLAIN if all columns are numbers whose kind the user has not set, otherwise MARKED.
+        ``layout``: None means PLAIN if all columns are numbers whose kind the user has not set, otherwise COMPACT.
         """
         return cls._of(part, table.names, table.declared, [column[0] for column in table.columns], layout)
 
@@ -67,8 +68,9 @@ class Encoder:
         if not used:
             raise ValueError("columns= drops all columns: there is nothing to learn from")
         if layout is None:
-            layout = PLAIN if all(kinds[name] == "number" and name not in pinned for name in used) else MARKED
-        return cls(part, first_state(names, list(kinds.values()), layout, part.max_categories + part.n_hashed))
+            layout = PLAIN if all(kinds[name] == "number" and name not in pinned for name in used) else COMPACT
+        n_codes = sum(part.n_codes(len(names), compact=layout == COMPACT))
+        return cls(part, first_state(names, list(kinds.values()), layout, n_codes))
 
     @property
     def width(self) -> int:
@@ -111,11 +113,16 @@ class Encoder:
     def _encode(self, values: Values, weight: Array, dtype: str, *, learn: bool) -> Array:
         state = self.state
         numbers = self._with_codes(values, learn)
-        out = np.zeros((values.n, state.width))
+        compact = state.layout == COMPACT
+        out = np.full((values.n, state.width), np.nan if compact else 0.0)
         encode(
-            numbers, weight, state.kinds, state.starts, state.statistics, learn, state.layout == CODES,
-            self.part.marks_after if state.layout == MARKED else -1, self.part.max_categories, out,
+            numbers, weight, state.kinds, state.starts, state.statistics, learn, compact or state.layout == CODES,
+            self.part.marks_after if state.layout == MARKED else -1, UNKNOWN_CODE if compact else np.nan, self.n_named,
+            out,
         )  # fmt: skip
+        if compact:
+            for start in self.state.open_categories:
+                out[:, start + DATE_WIDTH], out[:, start] = out[:, start], np.nan
         return out.astype(dtype, copy=False)
 
     def _with_codes(self, values: Values, learn: bool) -> Array:
@@ -138,12 +145,12 @@ class Encoder:
         """Return the code of a category; a new category is added if ``learn`` and the limit is not reached."""
         if value is None:
             return np.nan
-        slots, limit = self.state.slots[j], self.part.max_categories
+        slots, limit = self.state.slots[j], self.n_named
         code = slots.get(value)
         if code is not None:
             return code
         if len(slots) >= limit:
-            return limit + crc32(value.encode(errors="replace")) % self.part.n_hashed
+            return limit + crc32(value.encode(errors="replace")) % self.n_shared
         if not learn:
             return UNKNOWN_CODE
         slots[value] = len(slots)

@@ -34,19 +34,21 @@ class Columns:
     Parameters
     ----------
     kinds : kinds by name, such as {"device": "category", "id": "drop"}; those of other columns are inferred.
-    max_categories : number of categories of a column that get their own one-hot feature, in order of arrival.
-    n_hashed : number of hashed features that all further categories of a column share.
+    max_categories : number of categories of a column that are told apart, in order of arrival. None: 4,096, but about
+        65,536 in all columns; 16 in a :class:`~pairloom.columns.ColumnEncoder`.
+    n_hashed : number of groups, by hash, that all further categories of a column form. None: 1,024; 4 in a
+        :class:`~pairloom.columns.ColumnEncoder`.
     marks_after : missing values of a number or date column before its missing indicator is used. Until then the
         indicator is 0: from a few rows, a model would learn noise.
     on_text : what to do with an invalid value in a number or date column: "raise", or treat it as "missing".
 
-    >>> Columns({"device": "category"}).max_categories
-    16
+    >>> Columns({"device": "category"}).kinds
+    (('device', 'category'),)
     """
 
     kinds: Mapping[str, Kind] | Iterable[tuple[str, Kind]] = ()
-    max_categories: int = 16
-    n_hashed: int = 4
+    max_categories: int | None = None
+    n_hashed: int | None = None
     marks_after: int = 256
     on_text: OnText = "raise"
 
@@ -57,11 +59,17 @@ class Columns:
                 raise ValueError(f"column names in columns= must be strings; got {name!r}")
             check_choice(f"columns[{name!r}]", kind, Kind)
         object.__setattr__(self, "kinds", tuple(pinned.items()))
-        check_count("max_categories", self.max_categories)
-        check_count("n_hashed", self.n_hashed)
+        for name in ("max_categories", "n_hashed"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
         if self.marks_after != 0 or isinstance(self.marks_after, bool):
             check_count("marks_after, unless it is 0,", self.marks_after)
         check_choice("on_text", self.on_text, OnText)
+
+    def n_codes(self, n_columns: int, *, compact: bool) -> tuple[int, int]:
+        """Return the number of categories of a column with a code of their own, and of codes that all others share."""
+        known, shared = (min(4096, 65_536 // max(1, n_columns) + 1), 1024) if compact else (16, 4)
+        return self.max_categories or known, self.n_hashed or shared
 
 
 ColumnsLike = Columns | Mapping[str, Kind] | None

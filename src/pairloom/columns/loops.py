@@ -23,15 +23,15 @@ WEEK, YEAR = 7.0, 365.2425
 @compiled
 def encode(
     values: Array, weight: Array, kinds: Array, starts: Array, statistics: Array, learn: bool, missing_stay: bool,
-    marks_after: int, n_named: int, out: Array,
+    marks_after: int, unknown: float, n_named: int, out: Array,
 ) -> None:  # fmt: skip
-    """Fill ``out`` (rows, features), initially zero, from ``values`` (rows, columns), with NaN for missing, and codes.
+    """Fill ``out`` (rows, features) from ``values`` (rows, columns), with NaN for missing, and codes.
 
     ``learn``: update the statistics with each row after it is encoded. ``missing_stay``: NaN stays NaN, and categories
-    stay codes. ``marks_after``: number of missing values in a column after which its missing indicator is used; -1: the
-    layout has no indicators. ``n_named``: codes below it are single categories, in order of arrival;
-    hashed categories have larger codes. A column without values so far may be of any kind: its missing value is encoded
-    as 0, or NaN.
+    stay codes; one that was never learned becomes ``unknown``. ``marks_after``: number of missing values in a column
+    after which its missing indicator is used; -1: the layout has no indicators. ``n_named``: codes below it are single
+    categories, in order of arrival; hashed categories have larger codes. A column without values so far may be of any
+    kind: its missing value is encoded as 0, or NaN.
     """
     for t in range(values.shape[0]):
         now = latest_date(values[t], kinds, statistics)
@@ -43,7 +43,7 @@ def encode(
                     out[t, at] = np.nan
             elif kind == CATEGORY:
                 if missing_stay:
-                    out[t, at] = value if value >= 0 else np.nan
+                    out[t, at] = value if missing or value >= 0 else unknown
                 elif missing:
                     out[t, at] = 1.0
                 elif value >= 0:

@@ -8,7 +8,6 @@ import numpy as np
 from pairloom.base.spec import Count, WrongState
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns.kinds import Columns
 from pairloom.columns.loops import (
     CATEGORY,
     COUNT,
@@ -27,12 +26,16 @@ from pairloom.columns.loops import (
 )
 from pairloom.columns.values import MAX_CATEGORY_LENGTH
 
+PLAIN_NUMBER, DATE_PART, CODE = "npc"
+"""Letters of the columns of the layout COMPACT."""
+
 KIND_CODES = {"number": NUMBER, "category": CATEGORY, "date": DATE, "drop": DROP, None: OPEN}
 KIND_NAMES = {code: kind or "open" for kind, code in KIND_CODES.items()}
 
-PLAIN, MARKED, CODES = range(3)
-"""Layouts. PLAIN: all columns are numbers and are left unchanged. MARKED: numbers and dates, each with a missing
-indicator, and one-hot categories. CODES: numbers and codes of categories, for maps that support missing values."""
+PLAIN, MARKED, CODES, COMPACT = range(4)
+"""Layouts. PLAIN: all columns are numbers and are left unchanged. COMPACT: numbers, parts of dates and codes of
+categories, for an :class:`~pairloom.columns.encoding.Encoding`. MARKED: numbers and dates, each with a missing
+indicator, and one-hot categories. CODES: as COMPACT, with few codes. Models of earlier versions have the last two."""
 
 DATE_FEATURES = ("age", "day_sin", "day_cos", "week_sin", "week_cos", "year_sin", "year_cos", "missing")
 
@@ -80,6 +83,27 @@ class ColumnsState:
         """Kinds by column; "open" for a column without values so far."""
         return {name: KIND_NAMES[kind] for name, kind in zip(self.names, self.plain_kinds, strict=True)}
 
+    @property
+    def compact_kinds(self) -> str:
+        """The letters of an :class:`~pairloom.columns.encoding.Encoding` for the layout COMPACT.
+
+        A column whose kind was open at first has room for a number or a date, and for a category after it.
+        """
+        sizes = np.diff(self.starts, append=self.width).tolist()
+        date = PLAIN_NUMBER + DATE_PART * (DATE_WIDTH - 1)
+        letters = {0: "", DATE_WIDTH: date, DATE_WIDTH + 1: date + CODE}
+        one = {NUMBER: PLAIN_NUMBER, CATEGORY: CODE}
+        return "".join(
+            one[kind] if size == 1 else letters[size] for kind, size in zip(self.plain_kinds, sizes, strict=True)
+        )
+
+    @property
+    def open_categories(self) -> list[int]:
+        """The first features of categories whose kind was open at first, in the layout COMPACT."""
+        sizes = np.diff(self.starts, append=self.width)
+        found: list[int] = self.starts[(self.kinds == CATEGORY) & (sizes > 1)].tolist()
+        return found
+
     def set_kinds(self, kinds: Array | list[int]) -> None:
         """Set the kinds of all columns."""
         self.kinds[:] = kinds
@@ -109,7 +133,7 @@ class ColumnsState:
         c, codes = len(self.names), max_categories + n_hashed
         if not c or len(set(self.names)) < c or len(self.kinds) != c or len(self.categories) != c:
             raise WrongState("must have different names, and an entry for each column", "columns")
-        if self.layout > CODES or self.width != n_features:
+        if self.layout > COMPACT or self.width != n_features:
             raise WrongState(f"must have a known layout, with {n_features} features", "columns")
         for kind, size in zip(self.plain_kinds, np.diff(self.starts, append=self.width).tolist(), strict=True):
             if size != width_of(kind, self.layout, codes) and (
@@ -144,6 +168,8 @@ def first_state(names: list[str], kinds: list[str | None], layout: int, n_codes:
 
 def width_of(kind: int, layout: int, n_codes: int) -> int:
     """Return the number of features of a column; one whose kind is open has room for any kind."""
+    if kind == OPEN and layout == COMPACT:
+        return DATE_WIDTH + 1
     if kind == OPEN:
         return max(width_of(one, layout, n_codes) for one in (NUMBER, CATEGORY, DATE))
     if layout == MARKED:
@@ -151,8 +177,8 @@ def width_of(kind: int, layout: int, n_codes: int) -> int:
     return {NUMBER: 1, CATEGORY: 1, DATE: DATE_WIDTH, DROP: 0}[kind]
 
 
-def feature_names(part: Columns, state: ColumnsState) -> list[str]:
-    """Return the names of the features of a row."""
+def feature_names(state: ColumnsState, n_named: int, n_shared: int) -> list[str]:
+    """Return the names of the features of a row, with ``n_named`` + ``n_shared`` codes of a category."""
     made: list[str] = []
     ends = [*state.starts[1:].tolist(), state.width]
     for name, kind, categories, end in zip(state.names, state.plain_kinds, state.categories, ends, strict=True):
@@ -162,8 +188,8 @@ def feature_names(part: Columns, state: ColumnsState) -> list[str]:
             own = [f"{name}_{feature}" for feature in DATE_FEATURES]
         elif kind == CATEGORY and state.layout == MARKED:
             own = [f"{name}_missing", *(f"{name}={category}" for category in categories)]
-            own += [f"{name}_free{k}" for k in range(len(categories), part.max_categories)]
-            own += [f"{name}_hashed{k}" for k in range(part.n_hashed)]
+            own += [f"{name}_free{k}" for k in range(len(categories), n_named)]
+            own += [f"{name}_hashed{k}" for k in range(n_shared)]
         else:
             own = [name]
         size = end - len(made)

@@ -100,7 +100,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features; a new category is assigned a free feature."""
         encoder = self._fitted()
-        return np.asarray(feature_names(encoder.part, encoder.state), dtype=object)
+        return np.asarray(feature_names(encoder.state, encoder.n_named, encoder.n_shared), dtype=object)
 
     @property
     def columns_(self) -> ColumnReport:

@@ -16,6 +16,7 @@ from pairloom.base.typing import Array
 from pairloom.base.validation import as_rows, check_finite, checked_rows, row_of
 from pairloom.columns import ColumnReport, ColumnsLike
 from pairloom.columns.encoder import Encoder
+from pairloom.columns.encoding import Encoding
 from pairloom.columns.frames import Table, is_named
 from pairloom.columns.incoming import (
     Incoming,
@@ -26,7 +27,8 @@ from pairloom.columns.incoming import (
     one_row,
     table_by_position,
 )
-from pairloom.columns.state import CODES
+from pairloom.columns.kinds import columns_of
+from pairloom.columns.state import COMPACT, ColumnsState
 from pairloom.columns.times import time_of_row, times_of_array, times_of_frame
 from pairloom.engines.base import EngineName
 from pairloom.engines.state import LOSS, PAIRS, STEPS
@@ -86,10 +88,11 @@ class StreamEstimator(SavableEstimator):
     _encoder: Encoder | None = field(default=None, init=False)
     _class_counts: ClassCounts | None = field(default=None, init=False)
 
-    def _new_stream(self, labels: Labels | None, n_features: int) -> Stream:
-        """Return a stream initialized for rows with this number of columns; raise ValueError if a part does not fit."""
-        stream = self._stream_of(labels, next_seed(self.random_state))
-        stream.start(n_features)
+    def _new_stream(self, labels: Labels | None, rows: Incoming) -> Stream:
+        """Return a stream initialized for rows with these columns; raise ValueError if a part does not fit."""
+        columns = None if rows.encoder is None else rows.encoder.state
+        stream = self._stream_of(labels, next_seed(self.random_state), columns)
+        stream.start(rows.shape[1])
         return stream
 
     @property
@@ -149,8 +152,17 @@ class StreamEstimator(SavableEstimator):
 
     @property
     def _layout(self) -> int | None:
-        """Encoding of named columns: as codes for a model that supports missing values."""
-        return CODES if self._takes_nan else None
+        """Layout of named columns; None: by their kinds."""
+        return COMPACT if self._takes_nan else None
+
+    def _reading(self, model: Model, columns: ColumnsState | None) -> tuple[Model, Encoding | None]:
+        """Return the model for rows with these columns, and what it receives of them."""
+        if columns is None or columns.layout != COMPACT:
+            return model, None
+        targets = tuple(map(float, model.pairs.targets)) if model.pairs.n_groups else ()
+        n_codes = sum(columns_of(self.columns).n_codes(len(columns.names), compact=True))
+        encoding = Encoding(columns.compact_kinds, targets, model.form, n_codes)
+        return model.reading(encoding), encoding
 
     @property
     def _started(self) -> bool:

@@ -14,6 +14,7 @@ from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_rows
 from pairloom.columns.incoming import Incoming
+from pairloom.columns.state import ColumnsState
 from pairloom.estimators.base import forgetting_of
 from pairloom.estimators.class_labels import Labels, check_class_labels, declared_classes, learn_labels
 from pairloom.estimators.class_weight import (
@@ -146,7 +147,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierPredictions):
             return self
         labels = self._labels if known else self._labels_after(y, classes, first=first, whole=whole)
         incoming = incoming.read(self.columns, self._layout)
-        stream = self._new_stream(labels, incoming.shape[1]) if first else self.stream_
+        stream = self._new_stream(labels, incoming) if first else self.stream_
         stream.check_room(len(y))
         codes, named = labels.encode(y), self._declared if first and not whole and classes is None else classes
         if self.needs_all_rows:
@@ -203,7 +204,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierPredictions):
             raise ValueError(f"y must be one label, got {y!r}")
         target = check_class_labels([y], type(self).__name__)
         labels = self._labels_after(target, None, first=first, whole=False)
-        stream = self._new_stream(labels, row.shape[1]) if first else self.stream_
+        stream = self._new_stream(labels, row) if first else self.stream_
         stream.check_room(1)
         stream.broken = True
         if first:
@@ -224,11 +225,11 @@ class PairwiseClassifier(ClassifierMixin, ClassifierPredictions):
         else:
             learn_labels(self._labels, self._labels.classes[:0], classes, whole=False)
 
-    def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
+    def _stream_of(self, labels: Labels | None, seed: int | None, columns: ColumnsState | None) -> Stream:
         assert labels is not None
-        model = self._make_model(max(2, len(labels.classes)), seed)
+        model, encoding = self._reading(self._make_model(max(2, len(labels.classes)), seed), columns)
         forgetting = forgetting_of(type(self).__name__, model, self.half_life, self.drift, self.needs_all_rows)
-        return Stream(model, (*self._hooks(labels), *forgetting))
+        return Stream(model, (*self._hooks(labels), *forgetting), encoding)
 
     def _hooks(self, labels: Labels) -> tuple[Hook, ...]:
         """Return the hooks that every stream has."""

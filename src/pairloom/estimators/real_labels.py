@@ -14,6 +14,7 @@ from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.randomness import seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_numeric, check_weight, one_weight, positive_rows
+from pairloom.columns.state import ColumnsState
 from pairloom.estimators.base import StreamEstimator, forgetting_of
 from pairloom.estimators.card import Card, Growth, model_kind
 from pairloom.estimators.class_labels import Labels
@@ -111,7 +112,7 @@ class PairwiseEstimator(StreamEstimator):
         query = query_code(group)
         if weight[0] == 0:
             return self
-        stream = self.stream_ if self._started else self._new_stream(None, row.shape[1])
+        stream = self.stream_ if self._started else self._new_stream(None, row)
         stream.check_room(1)
         stream.broken = True
         if not self._started:
@@ -187,7 +188,7 @@ class PairwiseEstimator(StreamEstimator):
         if len(labels) == 0:
             return self
         incoming = incoming.read(self.columns, self._layout)
-        stream = self._new_stream(None, incoming.shape[1]) if first else self.stream_
+        stream = self._new_stream(None, incoming) if first else self.stream_
         stream.check_room(len(labels))
         with DeferredSignals() as work:
             if first:
@@ -201,7 +202,7 @@ class PairwiseEstimator(StreamEstimator):
         stream.warn_if_unstable(stacklevel=4)
         return self
 
-    def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
+    def _stream_of(self, labels: Labels | None, seed: int | None, columns: ColumnsState | None) -> Stream:
         pairs, loss = self._pairs_and_loss()
         learner = Learner(
             features=feature_map(self.features, self.kernel, self.gamma, self.n_components, self.scale),
@@ -216,7 +217,8 @@ class PairwiseEstimator(StreamEstimator):
             engine=self.engine,
         )
         forgetting = forgetting_of(type(self).__name__, learner, self.half_life)
-        return Stream(learner, (ArrivalScores(queries=True), *forgetting))
+        model, encoding = self._reading(learner, columns)
+        return Stream(model, (ArrivalScores(queries=True), *forgetting), encoding)
 
 
 def check_real_labels(y: Any, estimator: Any, max_abs: float) -> Array:

@@ -15,7 +15,7 @@ from pairloom.base.typing import Array
 from pairloom.columns import ColumnsLike
 from pairloom.columns.encoder import Encoder
 from pairloom.columns.kinds import columns_of
-from pairloom.columns.state import ColumnsState
+from pairloom.columns.state import COMPACT, ColumnsState
 from pairloom.estimators.class_labels import Labels, declared_classes
 from pairloom.estimators.class_weight import ClassCounts, check_class_weight, is_balanced
 from pairloom.estimators.scikit_learn import BaseEstimator
@@ -66,8 +66,8 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     _class_counts: ClassCounts | None
 
     @abstractmethod
-    def _stream_of(self, labels: Labels | None, seed: int | None) -> Stream:
-        """Return the stream that the parameters describe: its model and its hooks."""
+    def _stream_of(self, labels: Labels | None, seed: int | None, columns: ColumnsState | None) -> Stream:
+        """Return the stream that the parameters describe, for rows with these columns: its model and its hooks."""
 
     @property
     def state_(self) -> EstimatorState:
@@ -84,7 +84,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     def with_state(self, state: EstimatorState) -> Self:
         """Return an estimator with these parameters and the ``state_`` of another one with the same parameters."""
         made: Self = clone(self)
-        made.stream_ = made._stream_of(state.labels, state.seed)
+        made.stream_ = made._stream_of(state.labels, state.seed, state.columns)
         made.stream_.resume(state.stream)
         made.n_features_in_ = state.stream.n_features
         if state.columns is not None:
@@ -106,7 +106,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         state = self.state_
         counts = is_balanced(getattr(self, "class_weight", None)) == (state.class_counts is not None)
         same_columns = self._encoder is None or self._encoder.part == columns_of(self.columns)
-        described = self._stream_of(state.labels, state.seed)
+        described = self._stream_of(state.labels, state.seed, state.columns)
         same_stream = (described.model, described.hooks) == (self.stream_.model, self.stream_.hooks)
         if not (counts and same_columns and same_stream):
             raise ValueError(CHANGED_AFTER_FIT.format(type(self).__name__))
@@ -115,8 +115,12 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     def _state_spec(self, reader: StateReader) -> StateSpec:
         if self.names_classes and reader.kind("") == "dict declared":
             return StateSpec()
-        labels, seed = (reader.read_early(name, field_types(EstimatorState)[name]) for name in ("labels", "seed"))
-        stream = self._stream_of(labels, seed)
+        names = ("labels", "seed", "columns") if reader.kind("columns") else ("labels", "seed")
+        early = {name: reader.read_early(name, field_types(EstimatorState)[name]) for name in names}
+        labels, columns = early["labels"], early.get("columns")
+        if columns is not None:
+            self._check_columns(columns, columns.width)
+        stream = self._stream_of(labels, early["seed"], columns)
         symbols = {} if labels is None else {"C": max(2, len(labels.classes))}
         return StateSpec(EstimatorState, symbols, stream._state_spec(reader).parts, check=self._check_state)
 
@@ -141,6 +145,10 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
             raise WrongState("must not be there: the header has them", "names")
         if state.class_counts is not None and state.labels is not None:
             state.class_counts.check_with(state.labels)
-        if state.columns is not None:
-            part = columns_of(self.columns)
-            state.columns.check_with(part.max_categories, part.n_hashed, state.stream.n_features)
+        if state.columns is not None and state.columns.layout != COMPACT:
+            self._check_columns(state.columns, state.stream.n_features)
+
+    def _check_columns(self, columns: ColumnsState, n_features: int) -> None:
+        """Raise ValueError unless the columns are possible with these parameters and ``n_features`` features."""
+        named, shared = columns_of(self.columns).n_codes(len(columns.names), compact=columns.layout == COMPACT)
+        columns.check_with(named, shared, n_features)

@@ -1,7 +1,7 @@
 """Capabilities of feature maps. A map inherits from the class of each of its capabilities."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -9,8 +9,9 @@ import numpy as np
 from pairloom.base.batch import Batch
 from pairloom.base.csr import CSRRows
 from pairloom.base.spec import Size
-from pairloom.base.tree import node
+from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
+from pairloom.columns.encoding import Form
 from pairloom.features.base import FeatureMap
 
 
@@ -148,12 +149,14 @@ class FrozenShare(NamedTuple):
 class FrozenSum(ABC):
     """A candidate of a race that only predicts, with a copy of all its arrays.
 
-    ``weight``: the weight of the candidate in the mixture; ``offset`` (classes,): the constant part of its score.
+    ``weight``: the weight of the candidate in the mixture; ``offset`` (classes,): the constant part of its score;
+    ``form``: the form in which it reads mixed columns.
     """
 
     name: str
     weight: Size
     offset: Annotated[Array, "f8 v"]
+    form: Form = field(default="numbers", kw_only=True, metadata=OPTIONAL)
 
     @abstractmethod
     def add(self, X: Array, out: Array) -> None:

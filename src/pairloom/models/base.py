@@ -1,7 +1,7 @@
 """The interface of models: frozen values with ``init``, ``run`` and ``score``, which act on a state."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from pairloom.base.clock import NEVER
 from pairloom.base.csr import is_sparse
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
+from pairloom.columns.encoding import Encoding, Form
 from pairloom.features.capabilities import FrozenShare, FrozenSum, LinearSum
 from pairloom.pairs import Pairs
 
@@ -74,6 +75,15 @@ class Model(ABC):
         groups = self.pairs.n_groups
         symbols = {"d": n_features, "v": self.n_vectors, "C": groups, "t": t, "nan": self.takes_nan}
         return StateSpec(return_type(type(self).init), {**symbols, "X": code_of(self.dtype)})
+
+    @property
+    def form(self) -> Form:
+        """The form in which it receives mixed columns."""
+        return "trees" if self.takes_nan else "numbers"
+
+    def reading(self, encoding: Encoding) -> Self:
+        """Return the model for rows with this encoding."""
+        return self
 
     @property
     def warm_rows(self) -> int:

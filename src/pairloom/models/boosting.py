@@ -15,6 +15,7 @@ from pairloom.base.randomness import fresh_seed, generator
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
+from pairloom.columns.encoding import Encoding, Form
 from pairloom.engines import boosting, boosting_reference
 from pairloom.engines.base import Engine, EngineName, check_engine, run_engine
 from pairloom.engines.boosting import BLOCK_TREES
@@ -133,6 +134,13 @@ class Boosting(Many):
     @property
     def takes_nan(self) -> bool:
         return True
+
+    @property
+    def form(self) -> Form:
+        return "codes"
+
+    def reading(self, encoding: Encoding) -> Self:
+        return replace(self, categories=encoding.categories)
 
     def category(self, d: int) -> Array:
         """Return which of d columns are categories."""

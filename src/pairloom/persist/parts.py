@@ -16,6 +16,7 @@ import pairloom.systems  # noqa: F401  defines all models, rules and parts
 from pairloom.base.batch import TimeColumn
 from pairloom.base.saving import Savable
 from pairloom.columns import Columns
+from pairloom.columns.encoding import Encoding
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.features import FeatureMap, Kernel, Linear
@@ -31,7 +32,7 @@ from pairloom.stream import Detector, Hook, Stream
 
 BASES = (
     FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Head,
-    Columns, Hook, TimeColumn, StreamEstimator, FeatureTransformer, Stream,
+    Columns, Encoding, Hook, TimeColumn, StreamEstimator, FeatureTransformer, Stream,
 )  # fmt: skip
 """Classes that a file may name: these and their subclasses in the package."""
 

@@ -6,7 +6,7 @@ from math import sqrt
 
 from pairloom.base.checks import check_count, check_number
 from pairloom.base.clock import REFIT_ROWS
-from pairloom.race.portfolio import Candidate, Portfolio
+from pairloom.race.portfolio import Candidate
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,15 @@ class Budget:
         """Return whether the first rows, kept until the refit at ``row`` is complete, fit in a quarter of the bytes."""
         return REFIT_ROWS[row] * n_features * itemsize <= self.bytes // 4
 
-    def admit(self, portfolio: Portfolio, n_features: int, n_classes: int, itemsize: int = 4) -> list[Candidate]:
+    def admit(
+        self, candidates: Sequence[Candidate], n_features: int, n_classes: int, itemsize: int = 4
+    ) -> list[Candidate]:
         """Return the candidates that fit together, in their order, some of them in a smaller form.
 
         The first is always included. Half of the bytes are reserved for refits.
         """
         admitted: list[Candidate] = []
-        for candidate in portfolio.candidates(n_features):
+        for candidate in candidates:
             sized: Candidate | None = candidate
             while sized and admitted and not self._fits([*admitted, sized], n_features, n_classes, itemsize):
                 sized = sized.smaller()
@@ -60,7 +62,7 @@ class Budget:
 
         It must have at least twice as many features as now.
         """
-        least = 2 * candidate.features.n_outputs(n_features)
+        least = 2 * candidate.features.n_outputs(candidate.width(n_features))
         for size, large in candidate.larger(n_features).items():
             if size >= least and self._fits([*others, large], n_features, n_classes, itemsize, share=1):
                 return large

@@ -42,7 +42,7 @@ def check_state(race: "Race", n_features: int, t: int, state: RaceState | Frozen
     _check_standings(state.standings, t)
     if isinstance(state, RaceState):
         _check_rows(state)
-        _check_entrants(state)
+        _check_entrants(race, state)
         _check_models(race, state)
 
 
@@ -67,15 +67,16 @@ def _check_rows(state: RaceState) -> None:
         raise WrongState(f"must be the first {t} rows, up to row {max(REFIT_ROWS.values())}", "kept")
 
 
-def _check_entrants(state: RaceState) -> None:
+def _check_entrants(race: "Race", state: RaceState) -> None:
     """Check that each candidate takes part once, and that refitted entrants have caught up as far as they should."""
     t = state.t
+    race.entrants(state)
     for name in ("entrants", "coming"):
         entrants: list[Entrant] = getattr(state, name)
         if len({one.name for one in entrants}) < len(entrants):
             raise WrongState("names a candidate twice", name)
-        if any(one.stream.n_features != state.n_features for one in entrants):
-            raise WrongState(f"must have {state.n_features} columns", name)
+        if any(one.stream.n_features != one.candidate.width(state.n_features) for one in entrants):
+            raise WrongState(f"must have the columns of {state.n_features} that they read", name)
     if any(one.stream.t != t for one in state.entrants) or (not state.entrants and t >= next_evaluation(0)):
         raise WrongState(f"must have learned {t} rows", "entrants")
     row = last_refit(t)

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from pairloom.base.checks import check_choice, check_count, check_number, check_numbers
+from pairloom.columns.encoding import Form
 from pairloom.engines.base import Engine, EngineName
 from pairloom.features import FeatureMap
 from pairloom.losses import LOSSES
@@ -46,6 +47,11 @@ class Head(ABC):
     @abstractmethod
     def n_models(self) -> int:
         """Number of models per target."""
+
+    @property
+    def form(self) -> Form | None:
+        """The form in which its models receive mixed columns; None: that of the feature map."""
+        return None
 
     @property
     def needs_data(self) -> bool:
@@ -160,6 +166,10 @@ class Boosted(Head):
     @property
     def n_models(self) -> int:
         return 1
+
+    @property
+    def form(self) -> Form:
+        return "codes"
 
     def prior(self, rare: float) -> float:
         """The full weight only with enough rows: until then, simpler models are safer."""

@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
+from pairloom.base.batch import Batch
 from pairloom.base.checks import check_count, check_number, check_part
+from pairloom.columns.encoding import Encoding, Form
 from pairloom.features import FeatureMap, Forest, Gaussian, Identity, Landmarks
 from pairloom.features.capabilities import cost_of
 from pairloom.features.kernels import Gamma
@@ -27,6 +29,8 @@ class Candidate:
 
     The candidates of a ``family`` are similar: in the prior of the mixture they share the weight of one candidate.
     ``large``: a larger map, which replaces that of the best candidate of the family if its share is large enough.
+    ``encoding``: of rows with mixed columns, of which the candidate reads its own form. ``n_features`` is the number of
+    columns of a row, unless there is an encoding.
     """
 
     name: str
@@ -34,6 +38,28 @@ class Candidate:
     features: FeatureMap
     head: Head
     large: FeatureMap | None = None
+    encoding: Encoding | None = None
+
+    @property
+    def form(self) -> Form:
+        """The form in which it reads mixed columns."""
+        return self.head.form or ("trees" if self.features.takes_nan else "numbers")
+
+    def reading(self, encoding: Encoding) -> "Candidate":
+        """Return the candidate for rows with this encoding."""
+        return replace(self, encoding=encoding)
+
+    def width(self, n_features: int) -> int:
+        """Return the number of columns that it reads."""
+        return n_features if self.encoding is None else self.encoding.width_of(self.form)
+
+    def columns_of(self, X: Any) -> Any:
+        """Return the columns of rows that it reads."""
+        return X if self.encoding is None else self.encoding.part(X, self.form)
+
+    def read(self, batch: Batch) -> Batch:
+        """Return rows with the columns that it reads."""
+        return batch if self.encoding is None else replace(batch, X=self.columns_of(batch.X))
 
     @property
     def refits(self) -> bool:
@@ -45,18 +71,19 @@ class Candidate:
         forms: dict[int, Candidate] = {}
         features = self.large
         while features is not None:
-            forms[features.n_outputs(n_features)] = replace(self, features=features, large=None)
+            forms[features.n_outputs(self.width(n_features))] = replace(self, features=features, large=None)
             features = halved(features)
         return forms
 
     def model(self, pairs: OppositeClass, **rest: Any) -> Many:
         """Return the models of this candidate; ``rest`` as in :meth:`Head.learner`."""
-        return self.head.learner(self.features, pairs, **rest)
+        model = self.head.learner(self.features, pairs, **rest)
+        return model if self.encoding is None else model.reading(self.encoding)
 
     def microseconds(self, n_features: int) -> float:
         """Return the nominal time per example."""
-        of_map = cost_of(self.features, n_features).flops
-        of_head = self.head.flops(self.features, n_features)
+        of_map = cost_of(self.features, self.width(n_features)).flops
+        of_head = self.head.flops(self.features, self.width(n_features))
         return OVERHEAD_MICROSECONDS + (of_map + of_head) / FLOPS_PER_MICROSECOND
 
     def nbytes(self, n_features: int, n_classes: int, itemsize: int = 4) -> int:
@@ -65,8 +92,8 @@ class Candidate:
 
     def space(self, n_features: int, n_classes: int, itemsize: int = 4) -> int:
         """Return the bytes of its map and its models."""
-        of_map = itemsize * cost_of(self.features, n_features).numbers
-        return of_map + self.head.nbytes(self.features, n_features, n_classes, itemsize)
+        of_map = itemsize * cost_of(self.features, self.width(n_features)).numbers
+        return of_map + self.head.nbytes(self.features, self.width(n_features), n_classes, itemsize)
 
     def scores(self, n_classes: int) -> int:
         """Return the bytes of the scores of its models that a race keeps."""

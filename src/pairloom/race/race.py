@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from pairloom.base.randomness import fresh_seed
 from pairloom.base.spec import PlainValues, StateSpec
 from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
+from pairloom.columns.encoding import Encoding, Form
 from pairloom.engines.base import EngineName
+from pairloom.features.capabilities import FrozenSum
 from pairloom.models.base import Dtype, Many, Model
 from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget
@@ -53,6 +55,7 @@ class Race(Model):
     pairs : the classes.
     portfolio : the candidates.
     budget : bytes and microseconds.
+    encoding : of mixed columns, in the form "all": each candidate reads its own form. None: all read the same columns.
     dtype, seed, engine : as in :class:`~pairloom.Learner`.
 
     Cost: ``budget.microseconds`` per row, nominally.
@@ -68,6 +71,7 @@ class Race(Model):
     pairs: OppositeClass = field(default_factory=OppositeClass)
     portfolio: Portfolio = field(default_factory=Portfolio)
     budget: Budget = field(default_factory=Budget)
+    encoding: Encoding | None = None
     dtype: Dtype = "float32"
     seed: int | None = None
     engine: EngineName = "auto"
@@ -84,7 +88,14 @@ class Race(Model):
 
     @property
     def takes_nan(self) -> bool:
-        return self.portfolio.takes_nan
+        return self.encoding is not None or self.portfolio.takes_nan
+
+    @property
+    def form(self) -> Form:
+        return "all"
+
+    def reading(self, encoding: Encoding) -> "Race":
+        return replace(self, encoding=encoding)
 
     @property
     def limited(self) -> "Race":
@@ -105,9 +116,11 @@ class Race(Model):
         models = {}
         for one in admitted:
             models[one.name] = self.make_model(one)
-            one.features.check(n_features)
+            one.features.check(one.width(n_features))
         ready = [one for one in admitted if not one.refits]
-        entrants = [self.new_entrant(one, 0, n_features, models[one.name].init(n_features, None)) for one in ready]
+        entrants = [
+            self.new_entrant(one, 0, n_features, models[one.name].init(one.width(n_features), None)) for one in ready
+        ]
         evidence = Evidence(self.pairs.targets, sum(map(len, models.values())))
         kept = Kept() if len(ready) < len(admitted) else None
         counts = np.zeros(self.pairs.n_classes)
@@ -116,7 +129,7 @@ class Race(Model):
     @on_one_thread
     def run(self, state: RaceState, batch: Batch) -> Scored | None:
         for entrant in self.entrants(state):
-            advance(entrant.model, (RecentScores(),), entrant.stream, batch)
+            advance(entrant.model, (RecentScores(),), entrant.stream, entrant.candidate.read(batch))
         np.add.at(state.counts, batch.y.astype(int), batch.weight)  # row by row: the chunking must not matter
         state.t += len(batch)
         if state.kept is not None:
@@ -136,11 +149,12 @@ class Race(Model):
     def score(self, state: RaceState | FrozenState, X: Any) -> Array:
         """Return the mixture's score of each row; with more than two classes, one column for each."""
         if isinstance(state, FrozenState):
-            return state.score(X, self.n_vectors)
+            return state.score(X, self.n_vectors, self.encoding)
         self.entrants(state)
         total = np.zeros((X.shape[0], self.n_vectors))
         for entrant, weight, slopes, shifts in state.members():
-            total += weight * soft_clip(entrant.model.mixed_scores(entrant.stream.learned, X, slopes, shifts))
+            own = entrant.candidate.columns_of(X)
+            total += weight * soft_clip(entrant.model.mixed_scores(entrant.stream.learned, own, slopes, shifts))
         return total
 
     def n_scored(self, state: RaceState | FrozenState, t: int) -> int | None:
@@ -161,8 +175,8 @@ class Race(Model):
         spec = super().state_spec(n_features, t, room)
         check_portfolio_size(self.portfolio)
         return replace(
-            spec, kind=RaceState | FrozenState, parts={"stream": partial(self._stream_spec, n_features)},
-            check=partial(check_state, self, n_features, t),
+            spec, kind=RaceState | FrozenState, check=partial(check_state, self, n_features, t),
+            parts={"stream": partial(self._stream_spec, n_features), "member": self._member_spec},
         )  # fmt: skip
 
     def _stream_spec(self, n_features: int, nearby: PlainValues) -> StateSpec:
@@ -172,6 +186,14 @@ class Race(Model):
         check_entrant(self, name, stage, large, n_features)
         model = self.make_model(self.candidate(name, large, n_features), stage)
         return stream_spec(model, (RecentScores(),))(nearby)
+
+    def _member_spec(self, nearby: PlainValues) -> StateSpec:
+        """Return the specification of a member of a frozen race, which depends on the columns that it reads."""
+        if self.encoding is None:
+            return StateSpec(FrozenSum)
+        form = nearby.text("form")
+        check_choice("form", form, Form)
+        return StateSpec(FrozenSum, {"d": self.encoding.width_of(cast(Form, form))})
 
     def forget(self, state: RaceState, keep: float) -> None:
         for entrant in (*self.entrants(state), *state.coming):
@@ -197,7 +219,11 @@ class Race(Model):
 
     def admitted(self, n_features: int) -> list[Candidate]:
         """Return the candidates that fit the budget."""
-        return self.budget.admit(self.portfolio, n_features, self.pairs.n_classes, self.itemsize)
+        n = n_features if self.encoding is None else len(self.encoding.kinds)
+        candidates = self.portfolio.candidates(n)
+        if self.encoding is not None:
+            candidates = [one.reading(self.encoding) for one in candidates]
+        return self.budget.admit(candidates, n, self.pairs.n_classes, self.itemsize)
 
     def candidate(self, name: str, large: int, n_features: int) -> Candidate:
         """Return the candidate of this name, enlarged to ``large`` features unless 0; KeyError if there is none."""
@@ -215,7 +241,7 @@ class Race(Model):
         """Return a candidate as an entrant before its first row."""
         model = self.make_model(candidate, stage)
         observed = {RecentScores.name: RecentScores().init(model)}
-        stream = StreamState(0, n_features, learned, None, observed)
+        stream = StreamState(0, candidate.width(n_features), learned, None, observed)
         return Entrant(candidate.name, stage, large, stream, candidate, model)
 
     def entrants(self, state: RaceState) -> list[Entrant]:

@@ -33,7 +33,7 @@ def refit(race: "Race", state: RaceState) -> None:
         return
     due = end if t == end else end * (t - row) // (end - row)
     for one in state.coming if due else ():
-        advance(one.model, (RecentScores(),), one.stream, state.kept.rows(one.stream.t, due))
+        advance(one.model, (RecentScores(),), one.stream, one.candidate.read(state.kept.rows(one.stream.t, due)))
     if t == end:
         replace_entrants(race, state)
 
@@ -61,8 +61,8 @@ def refitted(race: "Race", state: RaceState, candidate: Candidate, original: Fea
     """Return a candidate with settings fixed from the rows so far, before its first row."""
     assert state.kept is not None
     row = state.t
-    large = 0 if original == candidate.features else candidate.features.n_outputs(state.n_features)
-    learned = race.make_model(candidate, row).init(state.n_features, state.kept.all())
+    large = 0 if original == candidate.features else candidate.features.n_outputs(candidate.width(state.n_features))
+    learned = race.make_model(candidate, row).init(candidate.width(state.n_features), candidate.read(state.kept.all()))
     return race.new_entrant(candidate, row, state.n_features, learned, large)
 
 

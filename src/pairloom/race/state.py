@@ -10,6 +10,7 @@ from pairloom.base.csr import is_sparse
 from pairloom.base.spec import Count
 from pairloom.base.tree import DERIVED, OPTIONAL, node
 from pairloom.base.typing import Array
+from pairloom.columns.encoding import Encoding
 from pairloom.features.capabilities import FrozenShare, FrozenSum
 from pairloom.models.base import Many
 from pairloom.race.evidence import Evidence
@@ -57,6 +58,7 @@ class Entrant:
                 f"frozen() is for linear models, Landmarks, forests and maps with a linear_sum; {self.name!r} has "
                 f"features={self.candidate.features}"
             )
+        member.form = self.candidate.form
         return member
 
 
@@ -130,10 +132,10 @@ class FrozenState:
     n_features: Count
     t: Count
     counts: Annotated[Array, "f8 C 0:MASS"]
-    members: list[FrozenSum]
+    members: list[Annotated[FrozenSum, "@member"]]
     standings: list[Standing]
 
-    def score(self, X: Any, n_vectors: int) -> Array:
+    def score(self, X: Any, n_vectors: int, encoding: Encoding | None = None) -> Array:
         """Return the scores of the race that was frozen."""
         if is_sparse(X):
             rows, csr = max(1, MAX_DENSE_VALUES // self.n_features), X.tocsr()
@@ -144,6 +146,6 @@ class FrozenState:
         for member in self.members:
             out = np.empty(total.shape)
             out[:] = member.offset
-            member.add(X, out)
+            member.add(X if encoding is None else encoding.part(X, member.form), out)
             total += member.weight * soft_clip(out)
         return total

@@ -128,8 +128,7 @@ class DriftWatch(Hook):
             own.alarms = np.append(own.alarms[1 - MAX_ALARMS :], state.t)
             own.since = start
             own.keep_newest(newer)
-            if model.forgetting is not None:
-                model.forgetting.forget(state.learned, min(keep, 1.0 / DISCOUNT))
+            state.forget(model, min(keep, 1.0 / DISCOUNT))
 
     def check(self, own: Watched, state: StreamState, model: Model) -> None:
         """Check that errors, changes and alarms are of rows seen, in order."""

@@ -93,8 +93,7 @@ class Forgetting(Hook):
         keep = float(max(MIN_FACTOR, 2.0 ** (-passed / self.half_life)))
         if self.time is None or keep <= FADE_BELOW:
             own.time = state.time
-            if model.forgetting is not None:
-                model.forgetting.forget(state.learned, keep)
+            state.forget(model, keep)
 
 
 def forgetting_by(half_life: Any) -> tuple[Forgetting, ...]:

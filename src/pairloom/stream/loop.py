@@ -6,12 +6,15 @@ import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.clock import NEVER, next_replay
+from pairloom.columns.encoding import Encoding
 from pairloom.models.base import Model
 from pairloom.stream.hooks import Hook
 from pairloom.stream.state import StreamState
 
 
-def advance(model: Model, hooks: Sequence[Hook], state: StreamState, batch: Batch) -> None:
+def advance(
+    model: Model, hooks: Sequence[Hook], state: StreamState, batch: Batch, encoding: Encoding | None = None
+) -> None:
     """Learn valid rows, split at the rows where data-dependent settings are fixed or a hook acts."""
     last = 0 if state.kept is None else model.warm_rows
     at = 0
@@ -20,6 +23,9 @@ def advance(model: Model, hooks: Sequence[Hook], state: StreamState, batch: Batc
         replay = NEVER if state.kept is None else next_replay(state.t, last)
         end = min(len(batch), at + min(replay, *ticks) - state.t)
         part = batch if end - at == len(batch) else batch[at:end]
+        if encoding is not None:
+            assert state.encoding is not None
+            part = encoding.learn(state.encoding, part)
         if state.kept is not None:
             state.kept.add(part)
         if state.t + len(part) < replay:

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import partial
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pairloom.base.batch import Batch
 from pairloom.base.spec import Count, Finite, PlainValues, StateSpec, WrongState
 from pairloom.base.tree import OPTIONAL, node
+from pairloom.columns.encoding import Encoding, EncodingState
 from pairloom.models.base import Model
 
 if TYPE_CHECKING:
@@ -53,8 +55,8 @@ class Kept:
 class StreamState:
     """The state after ``t`` rows: that of the model, the first rows while they are kept, and that of each hook.
 
-    ``time``: of the newest row, where rows have one. Learning continues from a copy, or from a file, without any
-    difference.
+    ``n_features``: of a row as the model receives it. ``time``: of the newest row, where rows have one. ``encoding``:
+    what is known about mixed columns. Learning continues from a copy, or from a file, without any difference.
     """
 
     t: Count
@@ -63,21 +65,36 @@ class StreamState:
     kept: Kept | None
     observed: Annotated[dict[str, Any], "@observed"]
     time: Finite | None = field(default=None, metadata=OPTIONAL)
+    encoding: Annotated[EncodingState | None, "@encoding"] = field(default=None, metadata=OPTIONAL)
+
+    def forget(self, model: Model, keep: float) -> None:
+        """Multiply the weight of the rows so far by ``keep``."""
+        if model.forgetting is not None:
+            model.forgetting.forget(self.learned, keep)
+        if self.encoding is not None:
+            self.encoding.forget(keep)
 
 
-def stream_spec(model: Model, hooks: "Sequence[Hook]") -> Callable[[PlainValues], StateSpec]:
+def stream_spec(
+    model: Model, hooks: "Sequence[Hook]", encoding: Encoding | None = None
+) -> Callable[[PlainValues], StateSpec]:
     """Return a function that specifies the state, once the number of rows and columns has been read."""
-    return partial(_stream_spec, model, hooks)
+    return partial(_stream_spec, model, hooks, encoding)
 
 
-def _stream_spec(model: Model, hooks: "Sequence[Hook]", nearby: PlainValues) -> StateSpec:
+def _stream_spec(model: Model, hooks: "Sequence[Hook]", encoding: Encoding | None, nearby: PlainValues) -> StateSpec:
     t, n_features = nearby.count("t"), nearby.count("n_features")
     if not 0 < n_features <= nearby.room:
         raise ValueError(f"n_features must be the number of columns, not {n_features}")
+    if encoding is not None and n_features != encoding.width:
+        raise ValueError(f"n_features must be {encoding.width}, the number of encoded columns, not {n_features}")
     learned = model.state_spec(n_features, t, nearby.room)
     return StateSpec(
         StreamState, learned.symbols,
-        parts={"learned": replace(learned, symbols={}), "observed": {hook.name: hook.state_spec() for hook in hooks}},
+        parts={
+            "learned": replace(learned, symbols={}), "observed": {hook.name: hook.state_spec() for hook in hooks},
+            "encoding": StateSpec(NoneType) if encoding is None else encoding.state_spec(),
+        },
         check=partial(_check, model, hooks),
     )  # fmt: skip
 

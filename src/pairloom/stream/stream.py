@@ -16,6 +16,7 @@ from pairloom.base.threads import ONE_THREAD
 from pairloom.base.tree import copy, nbytes
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_unmasked, check_weight, rows_of
+from pairloom.columns.encoding import Encoding
 from pairloom.metrics.auc import mean_auc
 from pairloom.models.base import Model, shaped
 from pairloom.pairs import query_codes
@@ -53,8 +54,8 @@ class Stream(Savable):
     ----------
     model : a :class:`~pairloom.Learner`, a :class:`~pairloom.Grid`, a :class:`~pairloom.race.Race`, ...
     hooks : they see each row's score before the row is learned (:class:`~pairloom.stream.Hook`). The newest 4,096
-    scores are
-        kept in any case.
+        scores are kept in any case.
+    encoding : what the model receives of mixed columns, which rows contain as one number each; None: rows as they are.
 
     Attributes
     ----------
@@ -74,8 +75,12 @@ class Stream(Savable):
     renamed: ClassVar[dict[str, str]] = {"observers": "hooks"}
     """Parameters that have different names in older files."""
 
-    def __init__(self, model: Model, hooks: Sequence[Hook] = ()) -> None:
+    added: ClassVar[dict[str, Any]] = {"encoding": None}
+    """Parameters missing from older files, with the values to use for them."""
+
+    def __init__(self, model: Model, hooks: Sequence[Hook] = (), encoding: Encoding | None = None) -> None:
         self.model = model
+        self.encoding = encoding
         self.hooks: tuple[Hook, ...] = (RecentScores(), *hooks)
         check_hooks(self.hooks)
         self.time_column = time_column_of(hooks)
@@ -129,6 +134,9 @@ class Stream(Savable):
         """Return the ``score`` of valid rows."""
         if self.state is None:
             return shaped(self.model, np.zeros((X.shape[0], self.model.n_vectors)))
+        if self.encoding is not None:
+            assert self.state.encoding is not None
+            X = self.encoding.encode(self.state.encoding, X)
         with self._threads(X.shape[0]):
             return shaped(self.model, self.model.score(self.state.learned, X))
 
@@ -161,13 +169,14 @@ class Stream(Savable):
         if many is None:
             raise ValueError(f"only() requires a grid, a path or another model of several; got {self.model!r}")
         forgetting = [hook for hook in self.hooks if isinstance(hook, Forgetting)]
-        picked = Stream(many.pick(index), forgetting)
+        picked = Stream(many.pick(index), forgetting, self.encoding)
         if self.state is not None:
             learned, columns = many.only(index, self.state.learned)
             observed = {RecentScores.name: self._recent().columns(columns)}
             observed |= {hook.name: copy(self.state.observed[hook.name]) for hook in forgetting}
             picked.state = StreamState(
-                self.state.t, self.state.n_features, copy(learned), copy(self.state.kept), observed, self.state.time
+                self.state.t, self.state.n_features, copy(learned), copy(self.state.kept), observed, self.state.time,
+                copy(self.state.encoding),
             )  # fmt: skip
         return picked
 
@@ -201,13 +210,16 @@ class Stream(Savable):
             raise ValueError(BROKEN)
 
     def start(self, n_features: int) -> None:
-        """Make the state before the first row, unless it exists."""
+        """Make the state before the first row, unless it exists; ``n_features``: columns of a row."""
         if self.state is None:
+            n_features = n_features if self.encoding is None else self.encoding.width
             kept = Kept() if self.model.warm_rows else None
             self.state = self._made(n_features, self.model.init(n_features, None), kept)
 
     def start_with(self, batch: Batch) -> None:
         """Make the state from all rows, for a model that needs them before the first is learned."""
+        if self.encoding is not None:
+            batch = self.encoding.learn(self.encoding.init(), batch)
         n_features = batch.X.shape[1]
         with ONE_THREAD:
             self.state = self._made(n_features, self.model.init(n_features, batch), None)
@@ -228,7 +240,7 @@ class Stream(Savable):
             # Mapped from a read-only file: joblib.load(..., mmap_mode="r").
             self.state = copy(self.state)
         with self._threads(len(batch)):
-            advance(self.model, self.hooks, self.state, batch)
+            advance(self.model, self.hooks, self.state, batch, self.encoding)
         self.broken = False
 
     def warn_if_unstable(self, stacklevel: int = 3) -> None:
@@ -242,14 +254,16 @@ class Stream(Savable):
             warnings.warn(instability.text, StabilityWarning, stacklevel=stacklevel)
 
     def _saved_params(self) -> dict[str, Any]:
-        return {"model": self.model, "hooks": list(self.hooks[1:])}
+        return {"model": self.model, "hooks": list(self.hooks[1:]), "encoding": self.encoding}
 
     def _saved_state(self) -> tuple[StreamState | None, None]:
         self.check_whole()
         return self.state, None
 
     def _state_spec(self, reader: StateReader) -> StateSpec:
-        return StateSpec(Annotated[Any, "@stream"], parts={"stream": stream_spec(self.model, self.hooks)})
+        return StateSpec(
+            Annotated[Any, "@stream"], parts={"stream": stream_spec(self.model, self.hooks, self.encoding)}
+        )
 
     def _restored(self, state: StreamState, names: Any) -> Self:
         self.resume(state)
@@ -257,7 +271,8 @@ class Stream(Savable):
 
     def _made(self, n_features: int, learned: Any, kept: Kept | None) -> StreamState:
         observed = {hook.name: hook.init(self.model) for hook in self.hooks}
-        return StreamState(0, n_features, learned, kept, observed)
+        encoding = None if self.encoding is None else self.encoding.init()
+        return StreamState(0, n_features, learned, kept, observed, encoding=encoding)
 
     def _recent_ring(self) -> Recent:
         assert self.state is not None
@@ -273,9 +288,12 @@ class Stream(Savable):
         return ring
 
     def _check_rows(self, X: Any) -> Any:
-        rows = rows_of(X, self.model.dtype, nan=self.model.takes_nan)
-        if self.state is not None and rows.shape[1] != self.state.n_features:
-            raise ValueError(f"X has {rows.shape[1]} columns, but this model was fitted with {self.state.n_features}")
+        rows = rows_of(X, self.model.dtype, nan=self.encoding is not None or self.model.takes_nan)
+        expected = None if self.state is None else self.state.n_features
+        if self.encoding is not None:
+            expected = len(self.encoding.kinds)
+        if expected is not None and rows.shape[1] != expected:
+            raise ValueError(f"X has {rows.shape[1]} columns, but this model was fitted with {expected}")
         return rows
 
     def _threads(self, n: int) -> AbstractContextManager[None]:

@@ -1,0 +1,203 @@
+"""Compact rows as models need them: statistics of categories, and missing values filled in."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Literal
+
+import numpy as np
+
+from pairloom.base.batch import Batch
+from pairloom.base.capabilities import decay_factors
+from pairloom.base.checks import check_choice, check_count
+from pairloom.base.spec import StateSpec, WrongState
+from pairloom.base.tree import node
+from pairloom.base.typing import Array
+from pairloom.columns.encoding_loops import encode_rows
+from pairloom.columns.state import CODE, DATE_PART, PLAIN_NUMBER
+
+Form = Literal["numbers", "trees", "codes", "all"]
+
+FIRST_CODES = 16
+"""Entries of a column for which there is room at first."""
+
+FRESH_BELOW = 0.5
+"""If less than this share of the past is kept, the value of each category is computed again from what remains."""
+
+
+@node
+class EncodingState:
+    """What is known about the columns.
+
+    ``sums``: for each category, one column after the other, the weight of its rows, and for each target the weight of
+    the rows with it (for real labels the weighted sum); the first entry of a column is for missing values, entry 1 + k
+    for code k. ``values``: the number that represents each category, for each target. ``due``: the weight at which that
+    is computed again. ``offsets``: the first entry of each column, and the end. ``totals``: the same sums of all rows,
+    and their number. ``numbers``: for each number the weight and the weighted sum of its values, and how many are
+    missing.
+    """
+
+    sums: Annotated[Array, "f8 _r _w finite"]
+    values: Annotated[Array, "f8 _r _v finite"]
+    due: Annotated[Array, "f8 _r finite"]
+    offsets: Annotated[Array, "i8 _o 0:_r+1"]
+    totals: Annotated[Array, "f8 _k finite"]
+    numbers: Annotated[Array, "f8 3 _m finite"]
+
+    def check(self) -> None:
+        n_targets = self.values.shape[1]
+        if self.sums.shape[1] != 1 + n_targets or len(self.totals) != 2 + n_targets or not len(self.offsets):
+            raise WrongState("must have a sum for each target", "sums")
+        if self.offsets[0] or self.offsets[-1] != len(self.sums) or (np.diff(self.offsets) < FIRST_CODES).any():
+            raise WrongState("must be in order", "offsets")
+        if (self.sums[:, 0] < 0).any() or (self.totals[[0, -1]] < 0).any() or (self.numbers[[0, 2]] < 0).any():
+            raise WrongState("must not be negative", "sums")
+
+    def grow(self, needed: Array) -> None:
+        """Make room for these numbers of entries in each column: the next power of two."""
+        sizes = np.diff(self.offsets)
+        larger = [max(s, 1 << int(n - 1).bit_length()) for s, n in zip(sizes.tolist(), needed.tolist(), strict=True)]
+        offsets = np.concatenate([[0], np.cumsum(larger)]).astype(np.int64)
+        if offsets[-1] == self.offsets[-1]:
+            return
+        for name in ("sums", "values", "due"):
+            old: Array = getattr(self, name)
+            new = np.zeros((int(offsets[-1]), *old.shape[1:]))
+            for j, size in enumerate(sizes.tolist()):
+                new[offsets[j] : offsets[j] + size] = old[self.offsets[j] : self.offsets[j + 1]]
+            setattr(self, name, new)
+        self.offsets = offsets
+
+    def forget(self, keep: float) -> None:
+        """Multiply the weight of the rows so far by ``keep``."""
+        factor = decay_factors(self.totals[:1], keep)
+        for sums in (self.sums, self.totals, self.due):
+            sums *= factor
+        if keep < FRESH_BELOW:
+            self.due[:] = 0.0
+
+
+@dataclass(frozen=True)
+class Encoding:
+    r"""Rows with one number per column, as models need them; a row is encoded with what was known before it.
+
+    Category c of a column is represented, for each target, by the log-odds of the target among the rows with this
+    category, relative to those among all rows,
+
+    .. math::
+
+        \log \frac{p_c}{1 - p_c} - \log \frac{q}{1 - q}, \qquad p_c = \frac{n^+_c + a q}{n_c + a},
+
+    where q is the share of the target among all rows, and a = max(10, 2 / min(q, 1 - q)) rows; with real labels, by
+    their smoothed mean, relative to the mean of all rows. The value is computed again whenever the weight of the
+    category has grown by a quarter. A missing category is a category. A missing number is replaced by the mean of the
+    column so far; an indicator marks it once there are 256 missing values.
+
+    Parameters
+    ----------
+    kinds : a letter for each column: "n" number, "p" further part of a date, "c" code of a category.
+    targets : the classes with a score of their own; empty for real labels.
+    form : "numbers" for linear and kernel models, without missing values; "trees": the numbers as they are, and the
+        statistics of categories; "codes": categories as codes, then the numbers as they are; "all": everything, of
+        which each model of a race reads its form.
+    n_codes : the maximum number of codes of a column; larger codes are unknown categories.
+
+    Cost: about a microsecond for a row of 15 columns; 8 (2 + 2 targets) bytes for each category.
+
+    >>> Encoding("nc", (1.0,), "trees").width
+    2
+    """
+
+    kinds: str
+    targets: tuple[float, ...]
+    form: Form
+    n_codes: int = 5120
+
+    def __post_init__(self) -> None:
+        check_choice("form", self.form, Form)
+        check_count("n_codes", self.n_codes)
+        if not self.kinds or set(self.kinds) - {PLAIN_NUMBER, DATE_PART, CODE}:
+            raise ValueError(f"kinds must consist of the letters n, p and c; got {self.kinds!r}")
+
+    @cached_property
+    def codes(self) -> Array:
+        """The columns that are categories."""
+        return np.array([j for j, kind in enumerate(self.kinds) if kind == CODE], np.int64)
+
+    @cached_property
+    def values(self) -> Array:
+        """The columns that are not categories."""
+        return np.array([j for j, kind in enumerate(self.kinds) if kind != CODE], np.int64)
+
+    @cached_property
+    def indicators(self) -> Array:
+        """For each column in ``values``, the place of its missing indicator; -1 without one."""
+        marked = np.array([self.kinds[j] == PLAIN_NUMBER for j in self.values.tolist()], bool)
+        return np.where(marked, np.cumsum(marked) - 1, -1)
+
+    @property
+    def n_targets(self) -> int:
+        """Number of statistics of a category."""
+        return max(1, len(self.targets))
+
+    @property
+    def categories(self) -> tuple[int, ...]:
+        """The columns of the form "codes" that are categories."""
+        return tuple(range(len(self.codes)))
+
+    def columns(self, form: Form) -> slice:
+        """Return the part of a row in the form "all" that is the row in another form."""
+        c, m = len(self.codes), len(self.values)
+        end = c + 2 * m + c * self.n_targets + int((self.indicators >= 0).sum())
+        starts = {"codes": (0, c + m), "trees": (c, c + m + c * self.n_targets), "numbers": (c + m, end)}
+        return slice(*starts.get(form, (0, end)))
+
+    def part(self, X: Array, form: Form) -> Array:
+        """Return another form of rows in the form "all"."""
+        return np.ascontiguousarray(X[:, self.columns(form)])
+
+    def width_of(self, form: Form) -> int:
+        """Return the number of features of a form."""
+        part = self.columns(form)
+        return int(part.stop - part.start)
+
+    @property
+    def width(self) -> int:
+        """Number of features of an encoded row."""
+        return self.width_of(self.form)
+
+    def init(self) -> EncodingState:
+        """Return the state before the first row."""
+        c, v = len(self.codes), self.n_targets
+        r = FIRST_CODES * c
+        offsets = FIRST_CODES * np.arange(c + 1)
+        numbers = np.zeros((3, len(self.values)))
+        return EncodingState(np.zeros((r, 1 + v)), np.zeros((r, v)), np.zeros(r), offsets, np.zeros(2 + v), numbers)
+
+    def learn(self, state: EncodingState, batch: Batch) -> Batch:
+        """Return encoded rows, each with the statistics of earlier rows, and learn them."""
+        if len(self.codes):
+            largest = np.nan_to_num(batch.X[:, self.codes], nan=-1.0).max(axis=0)
+            state.grow(2 + np.clip(largest, 0, self.n_codes - 1).astype(np.int64))
+        hits = batch.y[:, None] == np.array(self.targets) if self.targets else batch.y[:, None]
+        return replace(batch, X=self._encoded(state, batch.X, hits.astype(float), batch.weight))
+
+    def encode(self, state: EncodingState, X: Array) -> Array:
+        """Return encoded rows."""
+        return self._encoded(state, X, np.zeros((0, self.n_targets)), np.zeros(0))
+
+    def state_spec(self) -> StateSpec:
+        """Return the specification of the state."""
+        return StateSpec(EncodingState, check=self._check)
+
+    def _check(self, state: EncodingState) -> None:
+        if len(state.offsets) != len(self.codes) + 1 or state.numbers.shape[1] != len(self.values):
+            raise WrongState("must be of the columns of the model")
+        if state.values.shape[1] != self.n_targets:
+            raise WrongState("must have a value for each target", "values")
+
+    def _encoded(self, state: EncodingState, X: Array, hits: Array, weight: Array) -> Array:
+        out = np.empty((len(X), self.width_of("all")), X.dtype)
+        arrays = state.sums, state.values, state.due, state.totals, state.numbers
+        columns = self.codes, self.values, self.indicators, state.offsets
+        encode_rows(X, hits, weight, columns, bool(self.targets), arrays, out)
+        return out if self.form == "all" else self.part(out, self.form)
