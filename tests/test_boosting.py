@@ -1,12 +1,14 @@
 """Gradient boosting in one pass: agreement with the specification, the ring, bins, generations and forgetting."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
+import pairloom
 from pairloom import Stream
 from pairloom.base.tree import copy, same
 from pairloom.engines import boosting, boosting_reference
@@ -202,6 +204,25 @@ def test_after_a_change_only_the_newest_rows_are_kept():
     np.testing.assert_array_equal(stream.score(X[5000:]), before)  # the old trees serve until new ones are there
     stream.partial_fit(X[4000:], 1 - y[4000:])
     assert roc_auc_score(1 - y[5000:], stream.score(X[5000:])) > 0.9
+
+
+@pytest.mark.parametrize("half_life", [None, 300.0])
+@pytest.mark.parametrize("n_rows", [16_384, 1500, 300])
+def test_after_a_change_a_file_goes_on_to_the_last_bit(n_rows, half_life, tmp_path):
+    """Also while the room for rows before the change is larger than that for the next period."""
+    X, y, weight = rows(3300, 4, 6, classes=3)
+    model = Boosting(pairs=OppositeClass(3), n_rows=n_rows, n_trees=6, categories=(3,), seed=0)
+    kept, saved = (Stream(model, [Forgetting(half_life)] if half_life else []) for _ in range(2))
+    cuts = [0, 1500, 1501, 1520, 1800, 2400, 2410, 3300]
+    for start, end in pairwise(cuts):
+        for one in (kept, saved):
+            one.partial_fit(X[start:end], y[start:end], weight[start:end])
+            if end in (1500, 1520, 2400):
+                model.forget(one.learned, 0.1)
+        pairloom.save(saved, tmp_path / "model")
+        saved = pairloom.load(tmp_path / "model")
+        assert same(saved.state, kept.state), end
+    np.testing.assert_array_equal(saved.score(X), kept.score(X))
 
 
 def test_half_lives_reduce_the_weight_of_rows():

@@ -9,6 +9,7 @@ from sklearn.metrics import roc_auc_score
 import pairloom
 from pairloom import AUCClassifier, Learner, Stream
 from pairloom.base.tree import flatten, same, unflatten
+from pairloom.estimators import BoostingClassifier
 from pairloom.features import Forest
 from pairloom.memory import Latest
 from pairloom.race import Budget
@@ -124,15 +125,16 @@ def test_a_model_forgets_what_was_before_the_change():
         lambda: AUCClassifier(random_state=0, budget=Budget(microseconds=40)),
         lambda: FPOGD(n_components=64, average="mean", random_state=0, drift="auto"),
         lambda: ExactAUC(random_state=0, drift="auto", half_life=500),
+        lambda: BoostingClassifier(random_state=0, drift="auto", half_life=500),
     ],
-    ids=["race", "fpogd", "exact"],
+    ids=["race", "fpogd", "exact", "boosting"],
 )
 def test_alarms_do_not_depend_on_the_cuts_and_survive_files(make, tmp_path):
     X, y = reversed_stream(2200, 1500, positive=0.3)
     whole = make().fit(X, y)
     assert len(whole.changes_) == 1
     cut = make()
-    for rows in np.split(np.arange(2200), [1, 700, 1499, 1601, 1700]):
+    for rows in np.split(np.arange(2200), [1, 700, 1499, 1537, 1601, 1700]):
         cut.partial_fit(X[rows], y[rows], classes=[0, 1])
         pairloom.save(cut, tmp_path / "model")
         cut = pairloom.load(tmp_path / "model")

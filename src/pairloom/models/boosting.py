@@ -244,7 +244,7 @@ class Boosting(Many):
             return
         kept = max(MIN_ROWS_KEPT, int(ROWS_SINCE_CHANGE * keep * state.age))
         state.bins = state.bins[: 1 + max((one.bins for one in state.generations), default=-1)]
-        state.replace_ring(ring.newest(kept, len(ring.y)))
+        state.replace_ring(ring.newest(kept))  # ``begin`` makes room for the rows of the next period
         state.came = state.ring.class_weights
         state.age = state.end = state.ring.count
         state.fitted, state.growing, state.curve = 0, None, None

@@ -56,13 +56,13 @@ class Ring:
             getattr(made, name)[:n] = getattr(self, name)[:n]
         return made
 
-    def newest(self, n: int, size: int) -> "Ring":
-        """Return a ring with room for ``size`` rows, and the newest n rows in order."""
+    def newest(self, n: int) -> "Ring":
+        """Return a ring of the newest n rows, in order, without further room."""
         order = np.argsort(self.row[: self.count])[max(0, self.count - n) :]
-        made = Ring.empty(size, self.X.shape[1], self.X.dtype.str)
+        made = Ring.empty(len(order), self.X.shape[1], self.X.dtype.str)
         made.count = len(order)
         for name in ("X", "y", "weight", "row"):
-            getattr(made, name)[: len(order)] = getattr(self, name)[order]
+            getattr(made, name)[:] = getattr(self, name)[order]
         return made
 
     def add(self, X: Array, y: Array, weight: Array, first: int) -> Array:
