@@ -225,6 +225,22 @@ def test_after_a_change_a_file_goes_on_to_the_last_bit(n_rows, half_life, tmp_pa
     np.testing.assert_array_equal(saved.score(X), kept.score(X))
 
 
+def test_a_generation_without_trees_can_be_saved(tmp_path):
+    """A ring of 5 rows does not always hold two rows of two classes while a generation grows."""
+    X, y, _ = rows(400, 4, 7)
+    kept = Stream(Boosting(n_rows=5, n_trees=6, seed=0)).partial_fit(X[:1], y[:1])
+    empty = 0
+    for start in range(1, 400, 3):
+        kept.partial_fit(X[start : start + 3], y[start : start + 3])
+        if any(one.trees.grown.max() == 0 for one in kept.learned.generations):
+            empty += 1
+            pairloom.save(kept, tmp_path / "model")
+            assert same(pairloom.load(tmp_path / "model").state, kept.state)
+        if empty == 3:
+            return
+    raise AssertionError("every generation had trees")
+
+
 def test_half_lives_reduce_the_weight_of_rows():
     X, y, _ = rows(300, 4, 5)
     stream = Stream(Boosting(seed=0)).partial_fit(X, y)

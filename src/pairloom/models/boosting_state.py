@@ -180,8 +180,8 @@ class Trees:
         return self.columns, self.masks, self.children, self.values, self.squares
 
     def cut(self, grown: Array) -> "Trees":
-        """Return the first ``grown`` trees of each target."""
-        n = int(grown.max(initial=0))
+        """Return the first ``grown`` trees of each target, with room for at least one."""
+        n = max(1, int(grown.max(initial=0)))
         nodes = 1 + int(np.where(self.columns[:, :n] >= 0, self.children[:, :n] + 1, 0).max(initial=0))
         columns, masks, children, values, squares = (array[:, :n, :nodes].copy() for array in self.arrays)
         return Trees(columns, masks, children, values, squares, grown.copy())
