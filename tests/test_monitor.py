@@ -34,7 +34,7 @@ from tests.hostile import read, sign
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
-CHEAP = Portfolio(forests=(), kernels=())
+CHEAP = Portfolio(forests=(), boosted=None, kernels=())
 TICKS = [16, 32, 64, *range(128, 2048, 128), 2048, 2304, 2560]
 
 
@@ -432,7 +432,7 @@ from pairloom import AUCClassifier
 from pairloom.estimators.monitor import writer
 from pairloom.race import Portfolio
 writer.MIN_INTERVAL = 0.0
-model = AUCClassifier(portfolio=Portfolio(forests=(), kernels=()), monitor=sys.argv[1], random_state=0)
+model = AUCClassifier(portfolio=Portfolio(forests=(), boosted=None, kernels=()), monitor=sys.argv[1], random_state=0)
 rng = np.random.default_rng(0)
 for k in range(200):
     model.learn_one(rng.normal(size=3), k % 2)
