@@ -150,7 +150,7 @@ def test_rules_are_chosen_on_other_rows_than_those_that_are_reported(monkeypatch
     assert [one.folds for one in CHOOSING[:2]] == [2, 3]
     for one in (*CHOOSING, *REPORTING):
         own = {contestant.name for contestant in CONTESTANTS if contestant.takes(one)}
-        assert own == {"AUCClassifier", "logistic", "LightGBM-7", "LightGBM-defaults", "CatBoost"}
+        assert own == {"AUCClassifier", "Boosting", "logistic", "LightGBM-7", "LightGBM-defaults", "CatBoost"}
 
 
 def test_raw_columns_have_the_sizes_that_are_said(monkeypatch, data_folder):

@@ -37,6 +37,12 @@ try:
     from pairloom.estimators.transformer import FeatureTransformer
 except ImportError:
     from pairloom.transformer import FeatureTransformer
+try:
+    from pairloom.estimators import BoostingClassifier
+
+    BOOSTING: tuple[Any, ...] = (BoostingClassifier,)
+except ImportError:
+    BOOSTING = ()
 
 CALIBRATED = " (calibrated)"
 CUTS = [1, 3, 70, 71, 256, 300, 690, 1000, 1030, 1400]
@@ -178,7 +184,7 @@ def outputs(model: Any, X: Any) -> dict[str, np.ndarray]:
 def forms() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Every published form of every estimator: name, class, parameters."""
     kinds = [getattr(systems, name) for name in sorted(systems.__all__)]
-    for kind in [*kinds, pl.AUCClassifier, pl.PairwiseRanker, pl.PairwiseRegressor]:
+    for kind in [*kinds, *BOOSTING, pl.AUCClassifier, pl.PairwiseRanker, pl.PairwiseRegressor]:
         for suffix, parameters in getattr(kind, "variants", {"": {}}).items():
             yield kind.__name__ + suffix, kind, parameters
 
