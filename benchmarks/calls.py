@@ -39,7 +39,7 @@ def sklearn_micros(n: int = 10_000) -> float:
     return best
 
 
-def stretches(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def time_batches(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the microseconds per row of each batch of 512 rows."""
     model, found = AUCClassifier(random_state=0), []
     for at in range(0, len(y) - BATCH + 1, BATCH):
@@ -55,14 +55,14 @@ def nominal(n_features: int) -> float:
     return sum(one.microseconds(n_features) for one in race.admitted(n_features))
 
 
-def table_of_stretches(sets: list[Data], n_rows: int) -> Table:
-    headings = ["rows", "columns", "nominal", "mean", "largest of a stretch", "times sklearn", "its µs"]
+def table_of_batches(sets: list[Data], n_rows: int) -> Table:
+    headings = ["rows", "columns", "nominal", "mean", "slowest batch", "times sklearn", "its µs"]
     table = make_table("AUCClassifier, batches of 512 rows: microseconds per row", ["data"], headings)
     for one in sets:
         X, y = one.read()
         X, y = X[:n_rows].astype(np.float32), y[:n_rows]
-        stretches(X[: 9 * BATCH], y[: 9 * BATCH])  # loads the compiled code
-        theirs, ours = sklearn_micros(), stretches(X, y)
+        time_batches(X[: 9 * BATCH], y[: 9 * BATCH])  # loads the compiled code
+        theirs, ours = sklearn_micros(), time_batches(X, y)
         theirs = (theirs + sklearn_micros()) / 2
         cells = [nominal(X.shape[1]), ours.mean(), ours.max(), ours.mean() / theirs, theirs]
         table.add_row(one.name, f"{len(y):,}", f"{X.shape[1]}", *(f"{cell:,.1f}" for cell in cells))
@@ -125,7 +125,7 @@ def main() -> None:
     readme_example()
     console.print(f"the example of the readme: {readme_example():.2f} s")
     with threadpool_limits(1):
-        console.print(table_of_stretches(list(TOY) if options.toy else sets, options.rows))
+        console.print(table_of_batches(list(TOY) if options.toy else sets, options.rows))
         console.print(table_of_calls(600 if options.toy else options.rows))
 
 

@@ -209,7 +209,7 @@ def test_the_history_refuses_rows_past_its_limit():
     X, y = make_stream("random", 60, 3)
     model = AllPairs(pairs="opposite", loss="logistic", max_rows=50).fit(X[:40], y[:40])
     before = pickle.dumps(model)
-    with pytest.raises(ValueError, match="10 more can come, not 20"):
+    with pytest.raises(ValueError, match="10 more fit, not 20"):
         model.partial_fit(X[40:], y[40:])
     assert pickle.dumps(model) == before
 

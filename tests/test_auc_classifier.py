@@ -55,7 +55,7 @@ def test_one_positive_in_a_thousand_is_found():
     assert fitted.predict_proba(X)[:, 1].mean() < 0.005
 
 
-def test_six_hundred_rows_and_single_rows_are_enough_to_speak():
+def test_six_hundred_rows_and_single_rows_are_enough_for_a_message():
     X, y = make_stream("random", 900, 4)
     fitted = model()
     for t, (x, label) in enumerate(zip(X[:600], y[:600], strict=True)):

@@ -212,7 +212,7 @@ def test_a_checkpoint_that_was_renamed_is_not_believed(tmp_path, model):
         checkpoints.newest()
 
 
-def test_a_run_that_begins_anew_does_not_mix_with_an_older_one(tmp_path, model):
+def test_a_run_that_starts_over_does_not_mix_with_an_older_one(tmp_path, model):
     Checkpointer(tmp_path).save(model, 500)
     with pytest.raises(
         ValueError, match=r"has a checkpoint of row 500, but this would be one of row 100: resume from it"

@@ -159,7 +159,7 @@ def test_weights_stay_in_bounds():
         assert np.isfinite(model.decision_function(X)).all()
 
 
-def test_probabilities_speak_of_the_weighted_classes():
+def test_probabilities_are_those_of_the_weighted_classes():
     plain, even = (ExactAUC(class_weight=weight).fit(X, Y) for weight in (None, "balanced"))
     assert plain.predict_proba(X)[:, 1].mean() == pytest.approx(0.25, abs=0.05)
     assert even.predict_proba(X)[:, 1].mean() == pytest.approx(0.5, abs=0.08)

@@ -121,7 +121,7 @@ def test_a_pipe_from_another_process(text, model, tmp_path):
     assert (tmp_path / "m").read_bytes() == model
 
 
-def test_auc_classifier_is_the_default_and_speaks_of_the_positive_label(command, frame, tmp_path):
+def test_auc_classifier_is_the_default_and_reports_the_positive_label(command, frame, tmp_path):
     named = frame.assign(kind=np.where(frame["fraud"] == 1, "fraud", frame["channel"])).drop(columns="fraud")
     named.assign(w=2.0).to_csv(tmp_path / "rows.csv", index=False)
     done = command(
@@ -198,7 +198,7 @@ def broken(form, frame, text):
 
 
 @pytest.mark.parametrize("form", ["csv", "gz", "columns", "infinity", "jsonl", "parquet"])
-def test_a_malformed_row_is_told_with_its_line_and_the_rows_before_it_are_saved(form, command, frame, text, tmp_path):
+def test_a_malformed_row_is_reported_with_its_line_and_earlier_rows_are_saved(form, command, frame, text, tmp_path):
     data, line, said = broken(form, frame, text)
     (tmp_path / "rows").write_bytes(gzip.compress(data) if form == "gz" else data)
     args = ("fit", "rows", "--label", "fraud", *FPOGD_16, "--model", "m", "--chunk", 500)
@@ -225,7 +225,7 @@ def test_a_malformed_row_is_told_with_its_line_and_the_rows_before_it_are_saved(
         assert bad == (b"" if form == "jsonl" else lines[0]) + lines[line - 1]
 
 
-def test_a_mended_file_goes_on_where_it_stopped(command, frame, text, model, tmp_path):
+def test_a_corrected_file_resumes_where_it_stopped(command, frame, text, model, tmp_path):
     lines = text.splitlines(keepends=True)
     args = ("fit", "rows.csv", "--label", "fraud", *FPOGD_16, "--model", "m", "--checkpoint", "run", "--chunk", 500)
     (tmp_path / "rows.csv").write_bytes(b"".join([*lines[:701], b"oops\n", *lines[702:]]))

@@ -150,7 +150,7 @@ def test_an_unseen_category_says_nothing_before_it_is_learned():
      ([None, "a", None], "category"), ([None, None, 3.0], "number"), ([None, pd.Timestamp("2024-05-01")], "date"),
      ([None, None], "open")],
 )  # fmt: skip
-def test_the_first_value_tells_the_kind(values, kind):
+def test_the_first_value_determines_the_kind(values, kind):
     encoder, frames = ColumnEncoder(), ColumnEncoder()
     for value in values:
         encoder.learn_one({"x": value, "more": 1.0})
@@ -163,7 +163,7 @@ def test_the_first_value_tells_the_kind(values, kind):
     assert_same(ColumnEncoder().fit(frame)._encoder, encoder._encoder)
 
 
-def test_declared_types_tell_the_kind():
+def test_declared_types_determine_the_kind():
     frame = pd.DataFrame({
         "int": pd.array([1, None], "Int64"), "flag": pd.array([True, None], "boolean"),
         "text": pd.array(["a", None], "string"), "cat": pd.Categorical([2, None]),

@@ -49,7 +49,7 @@ def by_rows(columns, rows):
         (np.array(["1", "01", "1.0", "1_0", "nan"]), ["1", "01", "1.0", "1_0", "nan"]),
     ],
 )
-def test_categories_are_told_apart_by_their_exact_values(frame, values, names):
+def test_categories_are_distinguished_by_their_exact_values(frame, values, names):
     pin = {"x": "category"}
     whole = ColumnEncoder(pin).fit(FRAMES[frame]({"x": values}))
     assert whole.columns_.categories["x"] == names

@@ -140,7 +140,7 @@ WRONG_PLANS = {
     "beyond the slots": ({"slot": [10**7]}, r"slot must be below 4, .*; got 10,000,000 in event 0"),
     "before the slots": ({"slot": [-1]}, r"slot must be below 4, .*; got -1 in event 0"),
     "a slot that is not an integer": ({"slot": [0.0]}, r"slot must be an array \(n,\) of integers; got float64"),
-    "too few rows": ({"start": [0, 1]}, r"start must be 3 numbers that rise from 0 to 1, .*; got \[0 1\]"),
+    "too few rows": ({"start": [0, 1]}, r"start must be 3 numbers that increase from 0 to 1, .*; got \[0 1\]"),
     "events without a row": ({"start": [0, 0, 0]}, r"start must be 3 numbers"),
     "more events than there are": ({"start": [0, 0, 2]}, r"start must be 3 numbers"),
     "a decreasing start": ({"start": [0, 2, 1]}, r"start must be 3 numbers"),

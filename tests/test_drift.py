@@ -198,7 +198,7 @@ def test_a_model_without_a_past_says_so():
         OGD(average="last", schedule="constant", drift="auto").fit(*reversed_stream(20, 20))
 
 
-def test_a_forest_begins_anew_after_a_change_and_turns_to_the_next_tree():
+def test_a_forest_is_regrown_after_a_change_and_turns_to_the_next_tree():
     X, y = reversed_stream(3000, 3000)
     forest = Forest(10, max_leaves=64, n_rows=512, growth="renewed")
     learner = Learner(forest, memory=Latest(size=4), step=AdaGrad(0.1), seed=0)

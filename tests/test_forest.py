@@ -117,7 +117,7 @@ def test_leaves_are_those_of_scikit_learn(kind, offset):
             assert len(both) == len(set(ours)) == len(set(theirs))
 
 
-def test_missing_values_have_a_side_of_their_own_and_tell_something():
+def test_missing_values_have_their_own_side_and_are_informative():
     X, _ = rows(300, missing=True)
     y = np.isnan(X[:, 1]).astype(np.int64)
     nodes, wrong = Nodes.stumps(20, 1, 300), np.zeros(300)

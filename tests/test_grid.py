@@ -279,7 +279,7 @@ def test_a_memory_that_grows_refuses_before_anything_changes():
     one = replace(ONE, memory=WholeHistory(250))
     grid = Stream(Grid([one, replace(one, step=Constant(0.3))], 64)).partial_fit(X[:200], y[:200])
     before = frozen_bytes(grid)
-    with pytest.raises(ValueError, match=r"it has 192, so 58 more can come, not 108"):
+    with pytest.raises(ValueError, match=r"it has 192, so 58 more fit, not 108"):
         grid.partial_fit(X[200:], y[200:])
     assert frozen_bytes(grid) == before
     grid.partial_fit(X[200:250], y[200:250])

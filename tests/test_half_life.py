@@ -108,7 +108,7 @@ def test_strata_count_weighted_rows_and_steps_go_by_the_rows_that_count():
     np.testing.assert_allclose(learned.ages(3), weight.sum() + np.arange(1, 4))
 
 
-def test_by_time_the_newest_row_so_far_tells_it():
+def test_by_time_the_newest_row_so_far_is_now():
     X, y = make_stream("random", 2000, 4)
     rng = np.random.default_rng(0)
     time = 1.7e9 + np.cumsum(rng.exponential(60.0, 2000)) + rng.normal(0, 300, 2000)

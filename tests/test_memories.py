@@ -155,12 +155,12 @@ def test_the_whole_history_refuses_the_row_that_does_not_fit(engine):
     X, y = make_stream("random", 60, 3)
     memory = WholeHistory(50)
     stream = Stream(make(memory, engine=engine)).partial_fit(X[:45], y[:45])
-    with pytest.raises(ValueError, match=r"at most max_rows=50: it has 45, so 5 more can come, not 6. .* Strata\(\)"):
+    with pytest.raises(ValueError, match=r"at most max_rows=50: it has 45, so 5 more fit, not 6. .* Strata\(\)"):
         memory.check_room(stream.learned.memory, 6)
-    with pytest.raises(ValueError, match="at most max_rows=50: it has 0, so 50 more can come, not 51"):
+    with pytest.raises(ValueError, match="at most max_rows=50: it has 0, so 50 more fit, not 51"):
         memory.check_room(None, 51)
     stream.partial_fit(X[45:50], y[45:50])
-    with pytest.raises(ValueError, match="so 0 more can come"):
+    with pytest.raises(ValueError, match="so 0 more fit"):
         stream.partial_fit(X[50:51], y[50:51])
     assert stream.learned.memory.seen[0] == 50
 

@@ -70,7 +70,7 @@ def test_auto_eps_is_half_the_mean_squared_distance_of_mapped_pairs():
     assert mean_squared_distance(Z[:1]) == 0.0
 
 
-def test_auto_eps_in_the_input_space_speaks_of_scaled_inputs():
+def test_auto_eps_in_the_input_space_refers_to_scaled_inputs():
     X, y = make_stream("random", 64, 4)
     features = RandomFourier(32, scale="standard")
     learner = Learner(features=features, memory=Strata(cluster_in="input"), seed=0, dtype="float64")

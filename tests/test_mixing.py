@@ -169,7 +169,7 @@ def test_candidates_with_equal_scores_share_as_in_the_prior():
     np.testing.assert_allclose(found / found.sum(), [0.25, 0.25, 0.5], atol=1e-6)
 
 
-def test_scores_that_tell_the_classes_apart_give_finite_weights():
+def test_scores_that_separate_the_classes_give_finite_weights():
     scores = np.array([[-1.0, -1.0], [-2.0, -1.0], [1.0, 1.0], [2.0, 1.0]])
     found = fit_weights(scores, np.array([False, False, True, True]), np.ones(4), np.zeros(4), np.ones(2))
     assert np.isfinite(found).all()

@@ -243,7 +243,7 @@ def test_the_figure_draws_what_the_history_says(fitted):
     assert [text.get_text() for text in mixture.get_xticklabels()][-1] == "2,500"
 
 
-def test_the_figure_goes_where_it_is_told(fitted):
+def test_the_figure_is_drawn_on_the_given_axes(fitted):
     axes = plt.subplots(4)[1]
     assert fitted.plot_stream(axes) is axes
     assert axes[0].lines
@@ -266,7 +266,7 @@ def test_there_is_a_figure_and_a_page_of_every_stream(n, labels, tmp_path):
     assert key == (known[labels] if n == 200 else key)
 
 
-def test_scores_and_alerts_speak_for_the_positive_class():
+def test_scores_and_alerts_are_those_of_the_positive_class():
     X, y = rows()
     one, other = (view_of(model(pos_label=label).fit(X, y)) for label in (1, 0))
     np.testing.assert_array_equal(one.scores, -other.scores[:, ::-1, ::-1])

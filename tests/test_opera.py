@@ -162,9 +162,9 @@ def test_room_doubles_with_the_rows_up_to_the_limit():
         assert len(kept.points) == len(kept.y) == kept.coef.shape[1] == kept.f.shape[1] == rooms[-1]
         np.testing.assert_allclose(kept.gram[:end, :end], kept.gram[:end, :end].T)
     assert rooms == [64, 64, 128, 512, 600]
-    with pytest.raises(ValueError, match=r"max_rows=600: it has 600, so 0 more can come, not 1.*AllPairs"):
+    with pytest.raises(ValueError, match=r"max_rows=600: it has 600, so 0 more fit, not 1.*AllPairs"):
         model.learn_one(X[600], y[600])
-    with pytest.raises(ValueError, match="it has 0, so 600 more can come, not 700"):
+    with pytest.raises(ValueError, match="it has 0, so 600 more fit, not 700"):
         OPERA(max_rows=600).fit(X, y)
     assert OPERA(max_rows=30, gamma="median").fit(X[:30], y[:30]).n_seen_ == 30
 

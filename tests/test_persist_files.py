@@ -143,7 +143,7 @@ def test_parameters_that_were_changed_after_fit_are_refused(path):
 @pytest.mark.parametrize(("model", "text"), [
     (7, "takes an estimator of pairloom, or a Stream; got a int"),
     (FPOGD(pos_label=pd.Timestamp(0)), "FPOGD.pos_label is Timestamp.*neither a part nor a plain value"),
-    (FPOGD(features=type("RandomFourier", (RandomFourier,), {})()), "a name in use: rename the class"),
+    (FPOGD(features=type("RandomFourier", (RandomFourier,), {})()), "but the name is in use: rename the class"),
 ])  # fmt: skip
 def test_what_a_file_cannot_hold_is_refused(model, text, path):
     with pytest.raises(TypeError, match=text):
@@ -213,7 +213,7 @@ def test_import_stays_light():
 # The first file of every version loads.
 
 
-def test_the_file_of_version_1_loads_for_ever(path):
+def test_the_file_of_version_1_still_loads(path):
     """Written by pairloom 0.1.0: ``FPOGD(n_components=16, max_strata=4, random_state=0)`` after 200 rows."""
     path.write_bytes(gzip.decompress((DATA / "model-1.pairloom.gz").read_bytes()))
     expected = json.loads((DATA / "model-1.json").read_text())
@@ -225,7 +225,7 @@ def test_the_file_of_version_1_loads_for_ever(path):
     np.testing.assert_allclose(model.decision_function(X[:8]), expected["later"], rtol=1e-3)
 
 
-def test_a_race_of_version_1_goes_on_with_its_candidates(path):
+def test_a_race_of_version_1_continues_with_its_candidates(path):
     """Written by pairloom 0.1.0: ``AUCClassifier(random_state=0)`` after 300 rows, before boosting was a candidate."""
     path.write_bytes(lzma.decompress((DATA / "race-1.pairloom.xz").read_bytes()))
     expected = json.loads((DATA / "race-1.json").read_text())
@@ -256,5 +256,5 @@ def test_a_model_with_one_hot_columns_keeps_them(path):
 def test_opera_beyond_its_rows_is_refused_after_load_too(path):
     X, y = make_stream("random", 100, 3)
     save(OPERA(max_rows=60).fit(X[:50], y[:50]), path)
-    with pytest.raises(ValueError, match="it has 50, so 10 more can come"):
+    with pytest.raises(ValueError, match="it has 50, so 10 more fit"):
         load(path).partial_fit(X[50:], y[50:])

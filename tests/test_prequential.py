@@ -149,7 +149,7 @@ def test_a_race_along_the_stream():
     assert found.auc["AUCClassifier"] > 0.7
 
 
-def test_the_picture_shows_what_models_tell(tmp_path):
+def test_the_figure_shows_what_models_report(tmp_path):
     models = {"kernel": FPOGD(gamma="median", random_state=0), "SGD": SGDClassifier(loss="log_loss", random_state=0)}
     figure = quiet(models, (X, Y), every=100, window=200).plot()
     assert [ax.get_ylabel() for ax in figure.axes] == [

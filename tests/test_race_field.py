@@ -86,7 +86,7 @@ def test_few_positives_are_no_worse_than_the_linear_model_alone():
     assert linear > 0.8
 
 
-def test_before_both_classes_were_seen_the_prior_speaks():
+def test_before_both_classes_were_seen_the_prior_predicts():
     X, _ = line(700)
     stream = Stream(race(portfolio=FIELD)).partial_fit(X, -np.ones(700))
     found = dict(zip([one.name for one in stream.learned.entrants], stream.learned.mixture.weights, strict=True))

@@ -157,7 +157,7 @@ def test_chunks_are_bounded_in_bytes_wherever_blocks_end(monkeypatch):
     assert sizes == [[2, 2, 1]] * 3
 
 
-def test_a_quote_that_is_never_closed_is_told_with_its_line(tmp_path, monkeypatch, only):
+def test_a_quote_that_is_never_closed_is_reported_with_its_line(tmp_path, monkeypatch, only):
     path = tmp_path / "a.csv"
     path.write_bytes(b'a,b\n1,2\n3,"4\n' + b"5,6\n" * 10)
     reader = only(path)
@@ -265,7 +265,7 @@ def test_a_closed_gate_ends_the_stream_and_leaves_out_half_a_record():
     (b'{"a": 1}', "jsonl"), (b"+1 3:4 7:1e-3", "libsvm"), (b"0.5 1:2 # x", "libsvm"), (b"a\tb", "tsv"), (b"a,b", "csv"),
     (b"1,2:3", "csv"), (b"", "csv"), (b"PAR1\x00", "parquet"), (b"\xef\xbb\xbfa,b", "csv"),
 ])  # fmt: skip
-def test_the_first_line_tells_the_format(first, form, tmp_path):
+def test_the_first_line_determines_the_format(first, form, tmp_path):
     (tmp_path / "x").write_bytes(first)
     with open_input(str(tmp_path / "x"), Dribble(2)) as stream:
         assert detect_format("x", stream) == form

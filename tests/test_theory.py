@@ -22,11 +22,11 @@ from pairloom.theory import (
     degrees_of_freedom,
     features_for_error,
     features_needed,
-    most_strata,
     pairwise_failure,
     partner_smoothness,
     pointwise_failure,
     smoothness,
+    strata_bound,
     uniform_failure,
 )
 from tests.conftest import make_stream
@@ -342,12 +342,12 @@ def test_strata_that_stay_where_they_are_founded_are_no_more_than_their_bound():
     for dim, distance in product((1, 2, 3), (0.3, 0.55, 0.9, 1.5)):
         n = max(founded(unit(rng, 500, dim) * rng.random((500, 1)) ** (1 / dim), distance) for _ in range(2))
         n = max(n, founded(np.array([[-1.0], [0.0], [1.0]]), distance)) if dim == 1 else n
-        assert n <= most_strata(1.0, distance, dim)
-        above += n > most_strata(1.0, distance, dim, form="printed")
+        assert n <= strata_bound(1.0, distance, dim)
+        above += n > strata_bound(1.0, distance, dim, form="printed")
     assert above >= 5, "what is printed is no bound"
-    assert most_strata(1.0, 0.1, 10_000) == np.inf
-    assert most_strata(1.0, 0.1, 10_000, n_rows=50) == 50
-    assert most_strata(1.0, 3.0, 2, form="printed") == 1
+    assert strata_bound(1.0, 0.1, 10_000) == np.inf
+    assert strata_bound(1.0, 0.1, 10_000, n_rows=50) == 50
+    assert strata_bound(1.0, 3.0, 2, form="printed") == 1
 
 
 def estimates(n_components, n, rng):

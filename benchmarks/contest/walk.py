@@ -21,7 +21,7 @@ class Walk(NamedTuple):
 def walk(make: Callable[[], Any], one_pass: bool, X: Any, y: np.ndarray, window: int) -> Walk:
     """Score and then learn blocks of half a window.
 
-    A model that is not of one pass is made anew at the end of each window, from all rows so far.
+    A model that needs all rows at once is fitted again at the end of each window, on all rows so far.
     """
     model, block, found = make(), window // 2, np.zeros(len(y))
     learning = scoring = 0.0

@@ -59,7 +59,7 @@ class FitCheckpoints:
             found = json.loads(self.path.read_text())
             settings, self.records = found["settings"], {int(row): record for row, record in found["rows"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{self.path} cannot be read ({error}); is this a folder of pairloom fit?") from None
+            raise ValueError(f"{self.path} cannot be read ({error}); is this a folder of checkpoints?") from None
         for name, value in self.settings.items():
             if settings.get(name) != value:
                 raise ValueError(

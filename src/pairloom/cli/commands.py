@@ -30,7 +30,7 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Online AUC maximization: learn to rank the rare class first, in one pass and bounded memory.
+    """Online AUC maximisation: learn to rank the rare class first, in one pass and bounded memory.
 
     Results go to stdout, progress and errors to stderr.
 

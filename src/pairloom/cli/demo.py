@@ -49,13 +49,13 @@ AUC: on the second half of the stream; each row is scored before it is learned. 
 try other seeds before relying on a small difference.
 Time: learning only, {CHUNK_ROWS} rows per call, after a warm-up of all code on other rows.
 Bytes: all arrays of the model.
-Settings: AUCClassifier has none, and gets unscaled rows. Kernel systems have {N_COMPONENTS} features, the median \
-width and columns scaled to [-1, 1]. FPOGD takes scale and width from the rows it has seen (at rows 1, 4, 16, ..., \
-1,024, and learns them again; this is included in the time), the baseline from its first {BASELINE_ROWS} rows before \
-the stream starts. The scaling of both and the averaged weights of the baseline were chosen on these data: this \
+Settings: AUCClassifier needs none, and receives unscaled rows. Kernel systems have {N_COMPONENTS} features, the \
+median width and columns scaled to [-1, 1]. FPOGD takes scale and width from the rows it has seen (at rows 1, 4, 16, \
+..., 1,024, and learns them again; this is included in the time), the baseline from its first {BASELINE_ROWS} rows \
+before the stream starts. The scaling of both and the averaged weights of the baseline were chosen on these data: this \
 scaling is better than standardising on digits, and averaging is better on both data sets. Linear FPOGD standardises; \
-its loss was chosen on these data, and its step is the longest stable one of four. The other systems have their \
-defaults, the same scaling and kernel, and steps that were chosen on these data."""
+its loss was chosen on these data, and its step size is the largest stable one of four. The other systems use their \
+defaults, the same scaling and kernel, and step sizes chosen on these data."""
 
 TITLE = "Ranking the rare class first, in one pass over the stream"
 

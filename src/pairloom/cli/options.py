@@ -59,7 +59,7 @@ InputFormat = Annotated[
     Format, option("--format", help="Input format; auto: from the file name, or else the first line.", panel=INPUT)
 ]
 Width = Annotated[
-    int | None, optional(min=1, help="Number of LIBSVM columns (default: the highest column).", panel=INPUT)
+    int | None, optional(min=1, help="Number of LIBSVM columns (default: the highest index).", panel=INPUT)
 ]
 ChunkRows = Annotated[int, option("--chunk", min=1, help="Maximum number of rows per chunk.", panel=INPUT)]
 BadRowAction = Annotated[OnBadRow, option("--on-bad-row", help="Stop at a malformed row, or skip it.", panel=INPUT)]
@@ -69,7 +69,7 @@ Quarantine = Annotated[
 
 ModelOut = Annotated[Path, option(help="Write the model to this file.", dir_okay=False, panel=MODEL)]
 System = Annotated[
-    str, option(help="Estimator; pairloom systems lists them.", autocompletion=_complete_system, panel=MODEL)
+    str, option(help="Name of the estimator; see pairloom systems.", autocompletion=_complete_system, panel=MODEL)
 ]
 Settings = Annotated[
     list[str] | None,

@@ -174,7 +174,7 @@ def run(
                 if checkpoints is not None:
                     checkpoints.after(model, model.n_seen_)
             failed = False
-        except BrokenPipeError:  # nobody reads the replies any more
+        except BrokenPipeError:  # the reader of the replies has closed the pipe
             failed = False
             raise
         finally:

@@ -18,8 +18,8 @@ def check_rows(who: str, max_rows: int, seen: int, n: int, instead: str) -> None
     """Raise ValueError if ``n`` more rows, after ``seen``, exceed ``max_rows``; ``who`` keeps all rows."""
     if seen + n > max_rows:
         raise ValueError(
-            f"{who} keeps every row, at most max_rows={max_rows}: it has {seen}, so {max_rows - seen} more can come, "
-            f"not {n}. Raise max_rows, or use {instead}"
+            f"{who} keeps every row, at most max_rows={max_rows}: it has {seen}, so {max_rows - seen} more fit, not "
+            f"{n}. Raise max_rows, or use {instead}"
         )
 
 

@@ -1,4 +1,4 @@
-"""The newest examples: of each class, or of all."""
+"""The newest examples, in total or per class."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -62,9 +62,9 @@ class Latest(Newest):
     Parameters
     ----------
     partner : "previous" (nothing is learned from a pair of equal labels) or "opposite".
-    size : the number of examples kept, in all or of each class.
+    size : the number of examples kept, in total or per class.
 
-    Cost: ``size`` slots, in all or per class.
+    Cost: ``size`` slots, in total or per class.
 
     Reference: Yang et al., Simple Stochastic and Online Gradient Descent Algorithms for Pairwise Learning,
     NeurIPS 2021, for ``size=1``.

@@ -40,7 +40,7 @@ class RSx(Grouped):
 
     Parameters
     ----------
-    size : the number of draws, in all or of each class; in theory, about sqrt(T).
+    size : the number of draws, in total or per class; in theory, about sqrt(T).
     by : one sample for all rows ("joint", as published: nothing is learned from pairs of equal labels, but they count
         in the divisor), or one per "class".
     normalization : "sum" for sums over the history instead of means; by default given by ``by``.
@@ -54,7 +54,7 @@ class RSx(Grouped):
     Avoid this memory in a kernel space: the model overfits the examples that stay for a long time and learns nothing
     elsewhere. Prefer ``Strata`` with "fifo" or "centroid" representatives, or ``Latest``.
 
-    Cost: ``size`` slots, in all or per class, and ``size`` random numbers per example.
+    Cost: ``size`` slots, in total or per class, and ``size`` random numbers per example.
 
     Reference: Kar et al., On the Generalization Ability of Online Learning Algorithms for Pairwise Loss Functions,
     ICML 2013.

@@ -119,7 +119,7 @@ def _valid_plan(plan: Plan, blends: bool, n_rows: int, n_slots: int) -> Plan:
         raise ValueError(f"slot, blend and mass need one number for each event; got {counts}")
     ends = len(start) == n_rows + 1 and start[0] == 0 and start[-1] == len(slot)
     if not ends or (np.diff(start) < 0).any():
-        wanted = f"{n_rows + 1} numbers that rise from 0 to {len(slot)}, the number of events"
+        wanted = f"{n_rows + 1} numbers that increase from 0 to {len(slot)}, the number of events"
         raise ValueError(f"start must be {wanted}; got {start}")
     _check_events("slot", slot, (slot >= 0) & (slot < n_slots), f"below {n_slots:,}, the number of slots")
     if blends:

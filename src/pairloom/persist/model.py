@@ -16,7 +16,7 @@ from pairloom.persist.parts import decode, encode, known_parts, own_parts
 from pairloom.persist.walk import Walk
 
 SCHEMA = 2
-"""The version of the file format; it increases with every incompatible change, also of a default that states follow."""
+"""The version of the file format; it increases with every incompatible change, also of defaults that affect states."""
 
 MIN_CLASSES = 1 << 16
 """Number of classes that a model may have regardless of its file size."""
@@ -114,7 +114,7 @@ def read_state(model: Savable, flat: Flat) -> Any:
 
 
 def with_former_defaults(model: Any, schema: int) -> Any:
-    """Return an encoded model whose parameters are None with the values that None stood for in files of its version."""
+    """Return an encoded model with each None replaced by the value that None meant in files of its version."""
     kind = own_parts().get(str(model.get("part"))) if isinstance(model, dict) and schema < SCHEMA else None
     former = getattr(kind, "former_defaults", {})
     return model | {name: encode(value, name) for name, value in former.items() if model.get(name, 0) is None}

@@ -65,7 +65,7 @@ def known_parts(parts: Iterable[type]) -> dict[str, type]:
 
 
 def encode(value: Any, where: str) -> Any:
-    """Return a parameter as JSON; TypeError that names ``where`` it is, if a file cannot store it."""
+    """Return a parameter as JSON; TypeError, with its name ``where``, if a file cannot store it."""
     if isinstance(value, np.generic) and DTYPES.fullmatch(value.dtype.str) and value.dtype.kind in "biuf":
         return {"number": encode(value.item(), where), "dtype": value.dtype.str}
     if value is None or isinstance(value, (bool, int)):
@@ -103,7 +103,7 @@ def encode_part(part: Any, where: str) -> dict[str, Any]:
     """Return a part as JSON: the name of its class, and its parameters."""
     kind = type(part)
     if own_parts().get(kind.__name__, kind) is not kind:
-        raise TypeError(f"{where} is a {kind.__name__} of {kind.__module__}, a name in use: rename the class")
+        raise TypeError(f"{where} is a {kind.__name__} of {kind.__module__}, but the name is in use: rename the class")
     names = list(signature(kind).parameters)
     if "part" in names or not all(hasattr(part, name) for name in names):
         raise TypeError(f"{where}={part!r} must have each parameter of {kind.__name__} as an attribute of that name")

@@ -22,7 +22,7 @@ class PairSums:
 
     Parameters
     ----------
-    positive : mask of the positive rows, of which some but not all are True.
+    positive : mask of the positive rows; at least one row is positive, and at least one is negative.
     weight : weight of each row, above 0.
 
     Notes

@@ -14,7 +14,7 @@ from pairloom.theory.features import (
     uniform_failure,
 )
 from pairloom.theory.regret import RegretBound, approximation_regret, partner_smoothness, smoothness
-from pairloom.theory.strata import Partition, most_strata
+from pairloom.theory.strata import Partition, strata_bound
 
 __all__ = [
     "Partition",
@@ -23,10 +23,10 @@ __all__ = [
     "degrees_of_freedom",
     "features_for_error",
     "features_needed",
-    "most_strata",
     "pairwise_failure",
     "partner_smoothness",
     "pointwise_failure",
     "smoothness",
+    "strata_bound",
     "uniform_failure",
 ]

@@ -120,10 +120,10 @@ class Partition:
         return lipschitz**2 * self.stratified()
 
 
-def most_strata(
+def strata_bound(
     radius: float, distance: float, dim: int, *, n_rows: int | None = None, form: Form = "corrected"
 ) -> float:
-    r"""Return the largest number of strata in a ball of R^d, if a row farther than epsilon from all centres founds one.
+    r"""Return a bound on the number of strata in a ball of R^d, whose centres are farther than epsilon from each other.
 
     .. math::
 
@@ -147,7 +147,7 @@ def most_strata(
     form
         "corrected" or "printed".
 
-    >>> most_strata(1.0, 0.9, 1), most_strata(1.0, 0.9, 1, form="printed")
+    >>> strata_bound(1.0, 0.9, 1), strata_bound(1.0, 0.9, 1, form="printed")
     (3.0, 2.0)
     """
     check_number("radius", radius, 0)

@@ -68,7 +68,7 @@ def _width_of(records: Records) -> int:
 
 
 def _scan_width(path: str) -> int:
-    """Return the highest column of a file."""
+    """Return the highest column index in a file."""
     try:
         with open_input(path, Gate()) as stream:
             return max(map(_width_of, RecordSplitter(path, stream, line_ends, Gate(), b"#").chunks(10_000)), default=1)
