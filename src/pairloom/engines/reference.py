@@ -73,17 +73,17 @@ def step(learner: Parts, state: State, row: Batch) -> Array:
 
     learner.memory.observe(state.memory, example)
     if learner.memory.weighting == "sum":
-        for k, model in enumerate(learner.pairs.targets):
-            state.totals[k, int(example.y == model)] += example.weight
+        for k, target in enumerate(learner.pairs.targets):
+            state.totals[k, int(example.y == target)] += example.weight
     return np.asarray(scores)
 
 
 def partners_of(learner: Parts, state: State, k: int, example: Example) -> tuple[Array, Array | None]:
     """Return the partners of an example for model k, and their weights; None if it takes no step."""
-    model = learner.pairs.targets[k]
-    partners, p = find_partners(learner.memory, learner.pairs, state.memory.slots, example, model)
+    target = learner.pairs.targets[k]
+    partners, p = find_partners(learner.memory, learner.pairs, state.memory.slots, example, target)
     if p is not None and learner.memory.weighting == "sum":
-        p = p * state.totals[k, int(example.y != model)]
+        p = p * state.totals[k, int(example.y != target)]
     return partners, p
 
 
@@ -191,10 +191,10 @@ def guard(rate: float, curvature: float, size: float, tally: Array) -> float:
 
 
 def find_partners(
-    memory: Memory, pairs: Pairs, slots: Slots, example: Example, model: float
+    memory: Memory, pairs: Pairs, slots: Slots, example: Example, target: float
 ) -> tuple[Array, Array | None]:
     """Return the slots paired with an example and their weights p_j; None if it takes no step."""
-    sign = pairs.sign(example.y, slots.labels, model)
+    sign = pairs.sign(example.y, slots.labels, target)
     partners = np.flatnonzero((slots.mass > 0) & (sign != 0) & (slots.queries == example.query))
     mass = slots.mass[partners]
     total = slots.mass.sum() if memory.weighting == "history" else mass.sum()
@@ -217,8 +217,8 @@ def slopes(
 ) -> tuple[float, Array]:
     """Return the loss g of an example against its partners, and q_j = p_j a_j l'(m_j)."""
     B, labels = slots.points[partners], slots.labels[partners]
-    model = learner.pairs.targets[k]
-    a = learner.pairs.sign(example.y, labels, model)
-    margin = a * (w @ example.z - B @ w) + learner.pairs.offset(example.y, labels, model)
+    target = learner.pairs.targets[k]
+    a = learner.pairs.sign(example.y, labels, target)
+    margin = a * (w @ example.z - B @ w) + learner.pairs.offset(example.y, labels, target)
     g = float(p @ learner.pair_loss.value(margin))
     return g, p * a * learner.pair_loss.derivative(margin)

@@ -51,7 +51,7 @@ def concordance(y_true: Any, y_score: Any, *, sample_weight: Any = None, groups:
     across, labels_differ, scores_differ = (_pairs(kind, weight) for kind in (g, by_label, by_score))
     inside = labels_differ - across
     if not inside > ROUNDING * labels_differ:
-        text = "no pair of different labels (inside a group): the concordance is undefined"
+        text = "no pair of different labels (within a group): the concordance is undefined"
         warnings.warn(text, UndefinedMetricWarning, stacklevel=2)
         return float("nan")
     right_less_wrong = 0.0
