@@ -1,12 +1,15 @@
-"""Malformed rows: report them with their position, or skip and quarantine them."""
+"""Malformed rows: report them with their position, skip and quarantine them, or treat their values as missing."""
 
+from collections import Counter
 from collections.abc import Callable
 
+import numpy as np
 import typer
 
+from pairloom.cli.console import Progress
 from pairloom.cli.errors import error_message
 from pairloom.cli.outputs import Output
-from pairloom.cli.rows import RowBatch
+from pairloom.cli.row_batch import RowBatch
 from pairloom.data.readers.base import PARSE_ERRORS, Chunk, RowErrors, bisect_rows
 from pairloom.data.readers.opening import FileError
 
@@ -23,12 +26,17 @@ class BadRow(FileError):
 
 
 class BadRows:
-    """Handler of malformed rows: stops at the first one, or counts them and copies them to a file."""
+    """Handler of malformed rows: stops at the first one, or counts them and copies them to a file.
 
-    def __init__(self, skip: bool, quarantine: Output | None, quiet: bool = False) -> None:
-        if quarantine is not None and not skip:
+    ``count``: number of rows skipped. ``malformed``: numbers of values that were treated as missing, by column.
+    """
+
+    def __init__(self, action: str, quarantine: Output | None, quiet: bool = False) -> None:
+        self.skip = action == "skip"
+        if quarantine is not None and not self.skip:
             raise ValueError("--quarantine requires --on-bad-row skip")
-        self.skip, self.quarantine, self.quiet, self.count = skip, quarantine, quiet, 0
+        self.quarantine, self.quiet, self.count = quarantine, quiet, 0
+        self.malformed = Counter[str]()
 
     def process(
         self, chunk: Chunk, read: Callable[[], RowBatch], read_valid: Callable[[], tuple[RowBatch, RowErrors]],
@@ -39,8 +47,15 @@ class BadRows:
         ``read`` returns all rows or raises ValueError; ``read_valid``, which is slower, returns the valid ones.
         ``attempt`` returns errors of rows that it left out.
         """
+
+        def accept(batch: RowBatch) -> RowErrors:
+            left_out = attempt(batch) or {}
+            taken = batch[~np.isin(batch.rows, list(left_out))] if left_out else batch
+            self.malformed.update(taken.malformed_counts)
+            return left_out
+
         try:
-            attempt(read())
+            accept(read())
             return
         except PARSE_ERRORS:
             batch, errors = read_valid()
@@ -52,9 +67,15 @@ class BadRows:
                 self.report(chunk, int(batch.rows[place]), error_message(error))
             errors[int(batch.rows[place])] = error_message(error)
 
-        bisect_rows(0, len(batch), lambda low, high: errors.update(attempt(batch[low:high]) or {}), on_error)
+        bisect_rows(0, len(batch), lambda low, high: errors.update(accept(batch[low:high])), on_error)
         for row in sorted(errors):
             self.report(chunk, row, errors[row])
+
+    def note(self, progress: Progress) -> None:
+        """Print how many values were treated as missing."""
+        if self.malformed:
+            counts = ", ".join(f"{name!r} {count:,}" for name, count in self.malformed.items())
+            progress.note(f"pairloom: warning: malformed values treated as missing, by column: {counts}")
 
     def report(self, chunk: Chunk, row: int, message: str) -> None:
         """Stop at a malformed row, or skip it."""

@@ -79,7 +79,7 @@ def fit(
         run(
             FitOptions(
                 files, model, system, settings or [], label, positive, weight, drop or [], format_.value, width, chunk,
-                checkpoint, every, resume, half_life, log, on_bad_row is opt.OnBadRow.SKIP, quarantine, as_json, quiet,
+                checkpoint, every, resume, half_life, log, on_bad_row.value, quarantine, as_json, quiet,
             )
         )  # fmt: skip
 
@@ -127,7 +127,7 @@ def predict(
         _exit(
             run(
                 model, files, out, proba=proba, alert_rate=alert_rate, keep=keep or [], format_=format_.value,
-                chunk_rows=chunk, skip=on_bad_row is opt.OnBadRow.SKIP, quarantine=quarantine, as_json=as_json,
+                chunk_rows=chunk, on_bad_row=on_bad_row.value, quarantine=quarantine, as_json=as_json,
                 quiet=quiet,
             )
         )  # fmt: skip
@@ -168,7 +168,7 @@ def evaluate(
         _exit(
             run(
                 model, files, label=label, weight=weight, format_=format_.value, chunk_rows=chunk, figure=figure,
-                quiet=quiet, skip=on_bad_row is opt.OnBadRow.SKIP, quarantine=quarantine, as_json=as_json,
+                quiet=quiet, on_bad_row=on_bad_row.value, quarantine=quarantine, as_json=as_json,
             )
         )  # fmt: skip
 

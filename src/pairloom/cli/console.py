@@ -3,13 +3,19 @@
 import json
 import math
 import sys
+from collections.abc import Mapping, Sequence
 from time import monotonic
+from types import MappingProxyType
 from typing import Any
 
 import typer
 
 TERMINAL_SECONDS, FILE_SECONDS = 0.2, 10.0
 """Seconds between two progress messages on a terminal, and in a file."""
+
+
+MAX_LISTED = 40
+"""Maximum number of columns that a message lists."""
 
 
 class Progress:
@@ -55,6 +61,23 @@ def print_result(lines: list[tuple[str, str]], values: dict[str, Any], as_json: 
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
         typer.echo(f"{name.ljust(width)}  {text}")
+
+
+def list_names(names: Sequence[str], details: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return names for a message; if there are many, the first ones and the last, which may be the label.
+
+    ``details``: texts to put after names.
+
+    >>> list_names("abc")
+    "'a', 'b', 'c'"
+    >>> list_names([f"c{j}" for j in range(1000)])[-27:]
+    "'c18', 980 more, and 'c999'"
+    """
+    listed = [f"{name!r}{details.get(name, '')}" for name in names]
+    if len(listed) <= MAX_LISTED:
+        return ", ".join(listed)
+    first = listed[: MAX_LISTED // 2 - 1]
+    return f"{', '.join(first)}, {len(listed) - len(first) - 1:,} more, and {listed[-1]}"
 
 
 def to_json(value: Any) -> str:

@@ -11,30 +11,28 @@ from pairloom.base.extras import import_extra
 from pairloom.base.typing import Array
 from pairloom.cli.errors import error_message
 from pairloom.columns.frames import Table, table_of
-from pairloom.columns.kinds import OnText
 from pairloom.columns.reading import read_table
 from pairloom.columns.state import CODES, first_state
 from pairloom.columns.values import is_blank
 from pairloom.data.readers.base import PARSE_ERRORS, RowErrors
+from pairloom.data.readers.text import is_text
 
 MAX_SAFE = 1e6
 """Numbers up to this are never out of range."""
 
 
 class Converter:
-    """Converter of columns by the rules of a model, which need not be fitted.
+    """Converter of columns to the precision of a model, which need not be fitted."""
 
-    Text among the numbers of the first rows is an error, as it is later: it does not make the column categorical.
-    """
-
-    def __init__(self, on_text: OnText, dtype: str) -> None:
-        self.on_text, self.dtype = on_text, dtype
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtype
         self.pyarrow = import_extra("pyarrow", "io", "Reading columns")
+        self.compute = import_extra("pyarrow.compute", "io", "Reading columns")
 
     def convert(self, name: str, kind: str, column: Any) -> Any:
         """Convert a pyarrow column; raise ValueError for the first value that is not of this kind."""
         numbers = self._numbers(name, kind, column)
-        if not self.is_text(column):
+        if not is_text(column):
             return column
         if kind == "number":
             return self.pyarrow.array(numbers, self.pyarrow.float64())
@@ -54,7 +52,7 @@ class Converter:
             return self.convert(name, kind, column), {}
         except PARSE_ERRORS:
             pass
-        text, known, errors, converted = self.is_text(column), dict[Any, tuple[Any, str | None]](), RowErrors(), []
+        text, known, errors, converted = is_text(column), dict[Any, tuple[Any, str | None]](), RowErrors(), []
         for place, value in enumerate(column.to_pylist() if text else self._suspects(name, column)):
             if value not in known:
                 known[value] = self._convert_one(name, kind, column.slice(place, 1), partial(read_alone, place))
@@ -63,7 +61,8 @@ class Converter:
             if error is not None:
                 errors[place] = error
         if not text:
-            return column, errors
+            invalid = np.isin(np.arange(len(column)), list(errors))
+            return self.compute.if_else(self.pyarrow.array(invalid), None, column), errors
         type_ = self.pyarrow.float64() if kind == "number" else self.pyarrow.timestamp("us")
         return self.pyarrow.array(converted, type_), errors
 
@@ -74,7 +73,7 @@ class Converter:
                 converted = self.convert(name, kind, column)
             except PARSE_ERRORS:
                 converted = self.convert(name, kind, read_alone())
-            if not self.is_text(column):
+            if not is_text(column):
                 return None, None
             return converted.cast(self.pyarrow.float64() if kind == "number" else converted.type)[0].as_py(), None
         except PARSE_ERRORS as error:
@@ -93,16 +92,12 @@ class Converter:
         values = table_of(self.pyarrow.table({name: column})).columns[0]
         table = Table([name], [None], [values], len(values))
         state = first_state([name], [kind], CODES, 1)
-        numbers: Array = read_table(state, table, self.on_text, self.dtype).columns[0]
+        numbers: Array = read_table(state, table, "raise", self.dtype).columns[0]
         return numbers
-
-    def is_text(self, column: Any) -> bool:
-        types = self.pyarrow.types
-        return bool(types.is_string(column.type) or types.is_large_string(column.type))
 
 
 def _date(text: str | None) -> datetime | None:
     if text is None or is_blank(text):
         return None
-    date = datetime.fromisoformat(text)
+    date = datetime.fromisoformat(text.strip())
     return date if date.tzinfo is None else date.astimezone(UTC).replace(tzinfo=None)

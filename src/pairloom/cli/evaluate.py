@@ -24,17 +24,18 @@ PRECISION_AT = (10, 100, 1000, 10_000)
 
 def run(
     path: Path, files: Sequence[str], *, label: str | None, weight: str | None, format_: str, chunk_rows: int,
-    skip: bool, quarantine: Path | None, figure: Path | None, as_json: bool, quiet: bool,
+    on_bad_row: str, quarantine: Path | None, figure: Path | None, as_json: bool, quiet: bool,
 ) -> int | None:  # fmt: skip
     """Score rows and print metrics of the ranking. Return the exit code of a signal, or None."""
     model = load_classifier(path)
-    labels, progress, reader = LabelReader.of(model), Progress(quiet), RowReader(model, label=label, weight=weight)
+    labels, progress = LabelReader.of(model), Progress(quiet)
+    reader = RowReader(model, label=label, weight=weight, missing=on_bad_row == "missing")
 
     def read_positive(column: Any) -> Array:
         return is_positive(model, labels.read(column))
 
     with SignalGate() as gate, Outputs() as outputs:
-        bad = BadRows(skip, outputs.add_optional(quarantine), quiet)
+        bad = BadRows(on_bad_row, outputs.add_optional(quarantine), quiet)
         found = [
             (scores, read_positive(batch.labels), batch.weight)
             for batch, scores in score_files(
@@ -44,12 +45,14 @@ def run(
         scores, positive, weights = _concatenate(found, ", ".join(files))
         values = compute_metrics(scores, positive, weights)
         values |= {"rows": len(scores), "positive": int(positive.sum()), "bad": bad.count}
+        values |= {"malformed": dict(bad.malformed)}
         if figure is not None:
             from pairloom.cli.figures import draw_curves
 
             title = f"{path.name} on {values['rows']:,} rows, {values['positive']:,} positive"
             draw_curves(scores, positive, weights, figure, title)
         outputs.commit()
+    bad.note(progress)
     print_result(_lines(values, figure), values, as_json)
     return gate.exit_code
 

@@ -12,12 +12,14 @@ import typer
 
 from pairloom.cli.bad_rows import BadRow, BadRows
 from pairloom.cli.checkpoints import FitCheckpoints
+from pairloom.cli.columns import useless_lines, useless_values
 from pairloom.cli.console import Progress, print_result, to_json
 from pairloom.cli.errors import error_message
 from pairloom.cli.labels import LabelReader
 from pairloom.cli.outputs import Outputs
 from pairloom.cli.parameters import make_estimator
-from pairloom.cli.rows import RowBatch, RowReader
+from pairloom.cli.row_batch import RowBatch
+from pairloom.cli.rows import RowReader
 from pairloom.cli.signals import SignalGate
 from pairloom.data.readers import readers
 from pairloom.data.readers.base import Chunk, RowErrors
@@ -47,7 +49,7 @@ class FitOptions:
     resume: bool
     half_life: float | None
     log: Path | None
-    skip: bool
+    on_bad_row: str
     quarantine: Path | None
     json: bool
     quiet: bool
@@ -55,7 +57,9 @@ class FitOptions:
     @property
     def fixed(self) -> dict[str, Any]:
         """The options that determine the model, besides the rows."""
-        names = ("system", "settings", "label", "positive", "weight", "drop", "width", "chunk", "half_life", "skip")
+        names = (
+            "system", "settings", "label", "positive", "weight", "drop", "width", "chunk", "half_life", "on_bad_row",
+        )  # fmt: skip
         return {name: list(v) if isinstance(v := asdict(self)[name], (list, tuple)) else v for name in names}
 
 
@@ -71,7 +75,7 @@ class Fit:
             parameters["half_life"] = int(half_life) if half_life.is_integer() else half_life
         self.model = make_estimator(options.system, options.settings, **parameters)
         self.outputs, self.out, self.log = outputs, outputs.add(options.model), outputs.add_optional(options.log)
-        self.bad = BadRows(options.skip, outputs.add_optional(options.quarantine), options.quiet)
+        self.bad = BadRows(options.on_bad_row, outputs.add_optional(options.quarantine), options.quiet)
         self.position, self.start, self.started_at = 0, 0, monotonic()
         self.expected: dict[str, Any] | None = None
         self.digest, self.columns = hashlib.blake2b(digest_size=16), hashlib.blake2b(digest_size=16)
@@ -81,7 +85,10 @@ class Fit:
         if options.checkpoint is not None:
             self.checkpoints = FitCheckpoints(options.checkpoint, options.every, options.fixed, options.resume)
             self._resume(self.checkpoints)
-        self.reader = RowReader(self.model, label=options.label, weight=options.weight, drop=options.drop, strict=True)
+        self.reader = RowReader(
+            self.model, label=options.label, weight=options.weight, drop=options.drop, strict=True,
+            missing=options.on_bad_row == "missing",
+        )  # fmt: skip
 
     def _resume(self, checkpoints: FitCheckpoints) -> None:
         """Continue from the newest checkpoint, if there is one."""
@@ -91,6 +98,7 @@ class Fit:
         self.model, self.start, record = found
         self.expected = record
         self.bad.count = record["bad"]
+        self.bad.malformed.update({} if self.model.columns_ is None else self.model.columns_.malformed)
         for output, size in ((self.bad.quarantine, record["quarantined"]), (self.log, record.get("logged"))):
             if output is not None:
                 output.resume(size)
@@ -158,6 +166,8 @@ class Fit:
             if not others and str(error).startswith(f"label {label!r} "):
                 self.rejected_labels[label] = error_message(error)
             raise
+        if batch.malformed_counts:
+            self.model._encoder.count_malformed(batch.malformed_counts)
         return errors
 
     def _advance(self, chunk: Chunk, low: int, high: int) -> None:
@@ -244,6 +254,7 @@ class Fit:
             "rows": self.position, "learned": self.model.n_seen_, "bad": self.bad.count, "classes": classes,
             "auc": {"value": auc.value, "low": auc.low, "high": auc.high}, "rows_per_second": round(self.speed),
             "model": str(self.options.model), "bytes": size, "stopped": self.gate.exit_code,
+            "malformed": dict(self.bad.malformed), **useless_values(self.model),
         }  # fmt: skip
         skipped = f", {self.bad.count:,} skipped" if self.bad.count else ""
         lines = [
@@ -271,6 +282,9 @@ def run(options: FitOptions) -> None:
         fit.finish()
     if len(fit.model.classes_) < 2:
         fit.progress.note(f"pairloom: warning: only one class so far, {fit.model.classes_[0]}: nothing to rank yet")
+    fit.bad.note(fit.progress)
+    for text in useless_lines(fit.model):
+        fit.progress.note(text)
     fit.print_result()
     if gate.exit_code is not None:
         saved = f"{options.model} and a checkpoint in {options.checkpoint}" if options.checkpoint else options.model

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from pairloom.base.typing import Array
+from pairloom.cli.columns import column_lines, column_values
 from pairloom.cli.console import print_result
 from pairloom.cli.fit import AUC_WINDOW
 from pairloom.cli.predict import load_classifier
-from pairloom.cli.rows import list_names
 
 PARTS = ("features", "pairs", "loss", "memory", "step", "penalty", "average", "rule", "budget", "portfolio")
 
@@ -28,7 +28,7 @@ def describe(model: Any, path: Path) -> dict[str, Any]:
     """Return parameters, parts, columns, labels and sizes of a model."""
     defaults = type(model)().get_params(deep=False)
     chosen = {k: v for k, v in model.get_params(deep=False).items() if repr(v) != repr(defaults[k])}
-    auc, report, learner = model.auc_, model.columns_, model.stream_.model
+    auc, learner = model.auc_, model.stream_.model
     values: dict[str, Any] = {
         "system": type(model).__name__, "parameters": {name: _plain(value) for name, value in chosen.items()},
         "parts": {name: str(getattr(learner, name)) for name in PARTS if hasattr(learner, name)}
@@ -36,9 +36,7 @@ def describe(model: Any, path: Path) -> dict[str, Any]:
         "rows": model.n_seen_, "pairs": model.n_pairs_,
         "classes": model.classes_.tolist(), "positive": getattr(model, "pos_label_", None),
         "auc": {"value": auc.value, "low": auc.low, "high": auc.high},
-        "columns": None if report is None else report.kinds, "n_columns": model.n_features_in_,
-        "constant": [] if report is None else report.constant, "id_like": [] if report is None else report.id_like,
-        "bytes": model.nbytes_, "file_bytes": path.stat().st_size,
+        **column_values(model), "bytes": model.nbytes_, "file_bytes": path.stat().st_size,
     }  # fmt: skip
     sizes = strata(model)
     if sizes is not None:
@@ -89,7 +87,7 @@ def _lines(values: dict[str, Any]) -> list[tuple[str, str]]:
         ("AUC", f"{Area(**values['auc'])} {AUC_WINDOW}"),
         ("size", f"{values['bytes'] / 1e6:.3g} MB in memory, {values['file_bytes'] / 1e6:.3g} MB on disk"),
     ]
-    lines += [("columns" if k == 0 else "", text) for k, text in enumerate(_columns(values))]
+    lines += [("columns" if k == 0 else "", text) for k, text in enumerate(column_lines(values))]
     lines += [(name, text) for name, text in values["parts"].items() if name != "portfolio"]
     for name, own in values.get("strata", {}).items():
         shares = np.sort(np.asarray(own))[::-1] / max(np.sum(own), 1e-300)
@@ -97,13 +95,3 @@ def _lines(values: dict[str, Any]) -> list[tuple[str, str]]:
     for one in values.get("race", []):
         lines.append((f"  {one['name']}", f"AUC {one['auc']:.4f}, share {one['share']:.3f}"))
     return lines + ([("figure", values["figure"])] if "figure" in values else [])
-
-
-def _columns(values: dict[str, Any]) -> list[str]:
-    if values["columns"] is None:
-        return [f"{values['n_columns']:,}, without names"]
-    kinds = sorted(set(values["columns"].values()))
-    lines = [f"{kind}: {list_names([k for k, v in values['columns'].items() if v == kind])}" for kind in kinds]
-    for key, text in (("constant", "constant so far"), ("id_like", "look like ids")):
-        lines += [f"{text}: {list_names(values[key])}"] if values[key] else []
-    return lines

@@ -21,10 +21,11 @@ class Format(StrEnum):
 
 
 class OnBadRow(StrEnum):
-    """What to do with a malformed row."""
+    """What to do with a malformed row, or a malformed value in it."""
 
     STOP = "stop"
     SKIP = "skip"
+    MISSING = "missing"
 
 
 INPUT, OUTPUT, CHECKPOINTS, MODEL = "Input", "Output", "Checkpoints", "Model"
@@ -62,7 +63,12 @@ Width = Annotated[
     int | None, optional(min=1, help="Number of LIBSVM columns (default: the highest index).", panel=INPUT)
 ]
 ChunkRows = Annotated[int, option("--chunk", min=1, help="Maximum number of rows per chunk.", panel=INPUT)]
-BadRowAction = Annotated[OnBadRow, option("--on-bad-row", help="Stop at a malformed row, or skip it.", panel=INPUT)]
+BadRowAction = Annotated[
+    OnBadRow,
+    option(
+        "--on-bad-row", help="Stop at a malformed row, skip it, or treat its malformed values as missing.", panel=INPUT
+    ),
+]
 Quarantine = Annotated[
     Path | None, optional(help="Write skipped rows to this file, unchanged.", dir_okay=False, panel=INPUT)
 ]

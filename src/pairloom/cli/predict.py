@@ -14,7 +14,8 @@ from pairloom.base.typing import Array
 from pairloom.cli.bad_rows import BadRows
 from pairloom.cli.console import Progress
 from pairloom.cli.outputs import Outputs
-from pairloom.cli.rows import RowBatch, RowReader
+from pairloom.cli.row_batch import RowBatch
+from pairloom.cli.rows import RowReader
 from pairloom.cli.signals import SignalGate
 from pairloom.data.readers import readers
 from pairloom.data.readers.base import Chunk
@@ -86,7 +87,7 @@ def _score_chunk(
 
 def run(
     path: Path, files: Sequence[str], out: Path | None, *, proba: bool, alert_rate: float | None, keep: Sequence[str],
-    format_: str, chunk_rows: int, skip: bool, quarantine: Path | None, as_json: bool, quiet: bool,
+    format_: str, chunk_rows: int, on_bad_row: str, quarantine: Path | None, as_json: bool, quiet: bool,
 ) -> int | None:  # fmt: skip
     """Write the kept columns, the score or probability, and the alert of each row.
 
@@ -95,10 +96,11 @@ def run(
     model = load_classifier(path)
     threshold = None if alert_rate is None else model.threshold(alert_rate=alert_rate)
     names = [*keep, "probability" if proba else "score", *(["alert"] if threshold is not None else [])]
-    progress, reader = Progress(quiet), RowReader(model, keep=keep, labelled=False)
+    progress = Progress(quiet)
+    reader = RowReader(model, keep=keep, labelled=False, missing=on_bad_row == "missing")
     with SignalGate() as gate, Outputs() as outputs:
         to: Any = sys.stdout if out is None else outputs.add(out)
-        bad = BadRows(skip, outputs.add_optional(quarantine), quiet)
+        bad = BadRows(on_bad_row, outputs.add_optional(quarantine), quiet)
         if not as_json:
             to.write(_csv([names]))
         for batch, scores in score_files(model, reader, files, format_, chunk_rows, bad, progress, gate):
@@ -113,6 +115,7 @@ def run(
         progress.note(f"Alert threshold: {threshold}")
     if bad.count:
         progress.note(f"Skipped {bad.count:,} malformed rows.")
+    bad.note(progress)
     return gate.exit_code
 
 

@@ -1,42 +1,23 @@
 """Read rows of files for a model: find its columns by name, and convert them to their kinds."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pairloom.base.typing import Array
+from pairloom.cli.console import list_names
 from pairloom.cli.conversion import Converter
 from pairloom.cli.errors import error_message
 from pairloom.cli.labels import distinct_labels
+from pairloom.cli.row_batch import RowBatch
 from pairloom.columns.kinds import Kinds, columns_of
 from pairloom.data.readers.base import PARSE_ERRORS, Chunk, RowErrors, errors_by_bisection
 from pairloom.data.readers.opening import FileError
+from pairloom.data.readers.text import is_text
 
 LABEL_NAMES = ("label", "target", "class", "y")
 """Columns that are the label by default."""
-
-MAX_LISTED = 40
-"""Maximum number of columns that a message lists."""
-
-
-@dataclass(frozen=True)
-class RowBatch:
-    """Rows of a chunk: features, labels as in the file, weights, columns to copy, and row numbers in the chunk."""
-
-    X: Any
-    labels: Any
-    weight: Array | None
-    kept: Any
-    rows: Array
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, rows: slice | Array) -> "RowBatch":
-        """Select rows by a slice or a mask."""
-        return RowBatch(*(_select(part, rows) for part in (self.X, self.labels, self.weight, self.kept, self.rows)))
 
 
 class RowReader:
@@ -49,18 +30,21 @@ class RowReader:
     drop : columns that are not used.
     labelled : whether a label is required.
     strict : whether unknown columns are errors.
+    missing : whether malformed values of number and date columns are treated as missing.
     """
 
     def __init__(
         self, model: Any, *, label: str | None = None, weight: str | None = None, keep: Sequence[str] = (),
-        drop: Sequence[str] = (), labelled: bool = True, strict: bool = False,
+        drop: Sequence[str] = (), labelled: bool = True, strict: bool = False, missing: bool = False,
     ) -> None:  # fmt: skip
         self.model, self.label, self.weight, self.keep, self.drop = model, label, weight, list(keep), list(drop)
         self.labelled, self.strict = labelled, strict
+        self.missing = missing or columns_of(model.columns).on_text == "missing"
         names = getattr(model, "feature_names_in_", None)
         self.features: list[str] | None = None if names is None else [str(name) for name in names]
         self.width: int | None = getattr(model, "n_features_in_", None)
         self.kinds: Kinds = {}
+        self.inferred: Kinds = {}
         self.source = ""
 
     def open(self, reader: Any) -> None:
@@ -124,8 +108,8 @@ class RowReader:
         kinds = {**self._given_kinds, **kinds}
         kinds = {name: "category" if kind == "drop" else kind for name, kind in kinds.items()}
         unknown = [name for name in self.features if name not in kinds]
-        inferred = chunk.infer(unknown) if unknown else {}
-        self.kinds = {name: kinds.get(name, inferred.get(name)) for name in self.features}
+        self.inferred = chunk.infer(unknown) if unknown else {}
+        self.kinds = {name: kinds.get(name, self.inferred.get(name)) for name in self.features}
 
     def read(self, chunk: Chunk, low: int, high: int) -> RowBatch:
         """Return rows ``low`` to ``high`` (exclusive); raise ValueError if one is malformed."""
@@ -133,13 +117,16 @@ class RowReader:
         if self.features is None:
             assert self.width is not None
             X, y = chunk.rows(low, high, self.width)
-            return RowBatch(X, y, None, None, rows)
+            return RowBatch(X, y, None, None, rows, {})
         table, converter = chunk.table(low, high, self._columns), self._converter
+        if self.missing:
+            table, invalid = self._convert_valid(chunk, table, rows)
+            return self._batch(table, rows, _masks(invalid, len(rows)))
         for name, kind in self._converted.items():
             j = table.schema.get_field_index(name)
-            if converter.is_text(table.column(j)):  # the model checks all other types
+            if is_text(table.column(j)):  # the model checks all other types
                 table = table.set_column(j, name, converter.convert(name, kind, table.column(j)))
-        return self._batch(table, rows)
+        return self._batch(table, rows, {})
 
     def read_valid(
         self, chunk: Chunk, low: int, high: int, read_labels: Callable[[Any], object] | None = None
@@ -154,27 +141,35 @@ class RowReader:
             assert self.width is not None
             found = chunk.valid_rows(low, high, self.width)
             X, y = found.table or (np.zeros((0, self.width)), np.zeros(0))
-            return RowBatch(X, y, None, None, found.rows), found.errors
+            return RowBatch(X, y, None, None, found.rows, {}), found.errors
         found = chunk.valid_table(low, high, self._columns)
         table, errors = found.table, dict(found.errors)
         if table is None:
-            return RowBatch(None, None, None, None, found.rows), errors
-        for name, kind in self._converted.items():
-            j = table.schema.get_field_index(name)
-
-            def read_alone(place: int, name: str = name, kind: str = kind) -> Any:
-                row = int(found.rows[place])
-                return chunk.table(row, row + 1, {name: kind}).column(0)
-
-            column, invalid = self._converter.convert_valid(name, kind, table.column(j), read_alone)
-            table = table.set_column(j, name, column)
+            return RowBatch(None, None, None, None, found.rows, {}), errors
+        table, invalid_values = self._convert_valid(chunk, table, found.rows)
+        for invalid in {} if self.missing else invalid_values.values():
             _add_errors(errors, found.rows, invalid)
         if self.weight is not None:
             weights, invalid = self._valid_weights(chunk, table.column(self.weight), found.rows)
             table = table.set_column(table.schema.get_field_index(self.weight), self.weight, [weights])
             _add_errors(errors, found.rows, invalid)
         valid = np.array([row not in errors for row in found.rows.tolist()], dtype=bool)
-        return self._batch(table.filter(valid), found.rows[valid]), errors
+        malformed = {name: own[valid] for name, own in _masks(invalid_values, len(valid)).items()}
+        return self._batch(table.filter(valid), found.rows[valid], malformed), errors
+
+    def _convert_valid(self, chunk: Chunk, table: Any, rows: Array) -> tuple[Any, dict[str, RowErrors]]:
+        """Return a table with nulls in place of malformed values, and the errors of these by column and position."""
+        errors: dict[str, RowErrors] = {}
+        for name, kind in self._converted.items():
+            j = table.schema.get_field_index(name)
+
+            def read_alone(place: int, name: str = name, kind: str = kind) -> Any:
+                row = int(rows[place])
+                return chunk.table(row, row + 1, {name: kind}).column(0)
+
+            column, errors[name] = self._converter.convert_valid(name, kind, table.column(j), read_alone)
+            table = table.set_column(j, name, column)
+        return table, errors
 
     def _valid_weights(self, chunk: Chunk, column: Any, rows: Array) -> tuple[Array, RowErrors]:
         """Return weights and errors; a value such as NA is missing in a column of numbers, but not in one of text."""
@@ -213,28 +208,18 @@ class RowReader:
     def _converter(self) -> Converter:
         stream = getattr(self.model, "stream_", None)
         dtype = self.model.dtype if stream is None else stream.model.dtype
-        return Converter(columns_of(self.model.columns).on_text, dtype)
+        return Converter(dtype)
 
-    def _batch(self, table: Any, rows: Array) -> RowBatch:
+    def _batch(self, table: Any, rows: Array, malformed: dict[str, Array]) -> RowBatch:
         weight = None if self.weight is None else _weights(self.weight, table.column(self.weight))
         label = None if self.label is None else table.column(self.label)
         if label is not None and label.type.num_fields:  # lists and other nested types
             raise FileError(f"{self.source}: the label {self.label!r} has type {label.type}; expected numbers or text")
-        return RowBatch(table.select(self.features), label, weight, table.select(self.keep), rows)
-
-
-def list_names(names: Sequence[str]) -> str:
-    """Return names for a message; if there are many, the first ones and the last, which may be the label.
-
-    >>> list_names("abc")
-    "'a', 'b', 'c'"
-    >>> list_names([f"c{j}" for j in range(1000)])[-27:]
-    "'c18', 980 more, and 'c999'"
-    """
-    if len(names) <= MAX_LISTED:
-        return ", ".join(map(repr, names))
-    first = names[: MAX_LISTED // 2 - 1]
-    return f"{', '.join(map(repr, first))}, {len(names) - len(first) - 1:,} more, and {names[-1]!r}"
+        X = table.select(self.features)
+        for j, name in enumerate(X.column_names):
+            if self.inferred.get(name) == "category" and is_text(X.column(j)):
+                X = X.set_column(j, name, X.column(j).dictionary_encode())  # so that the model infers the same kind
+        return RowBatch(X, label, weight, table.select(self.keep), rows, malformed)
 
 
 def _label_errors(batch: RowBatch, read: Callable[[Any], object]) -> RowErrors:
@@ -260,18 +245,15 @@ def _label_errors(batch: RowBatch, read: Callable[[Any], object]) -> RowErrors:
     return errors
 
 
+def _masks(invalid: dict[str, RowErrors], n: int) -> dict[str, Array]:
+    """Return which of n rows have an invalid value, for columns that have any."""
+    return {name: np.isin(np.arange(n), list(errors)) for name, errors in invalid.items() if errors}
+
+
 def _add_errors(errors: RowErrors, rows: Array, invalid: RowErrors) -> None:
     """Add errors of values to those of their rows; the first error of a row is kept."""
     for place, text in invalid.items():
         errors.setdefault(int(rows[place]), text)
-
-
-def _select(part: Any, rows: slice | Array) -> Any:
-    if part is None:
-        return None
-    if not isinstance(rows, slice):
-        return part.filter(rows) if hasattr(part, "filter") else part[rows]  # pyarrow or NumPy
-    return part.slice(rows.start, rows.stop - rows.start) if hasattr(part, "slice") else part[rows]
 
 
 def _weights(name: str, column: Any) -> Array:

@@ -9,9 +9,10 @@ import numpy as np
 from pairloom.base.tree import copy, nbytes
 from pairloom.base.typing import Array
 from pairloom.columns.frames import Table
+from pairloom.columns.inference import infer_kind
 from pairloom.columns.kinds import Columns, Kind
 from pairloom.columns.loops import CATEGORY, DATE_WIDTH, NUMBER, OPEN, encode
-from pairloom.columns.reading import Values, infer_kind, read_row, read_table
+from pairloom.columns.reading import Values, read_row, read_table
 from pairloom.columns.state import CODES, COMPACT, MARKED, PLAIN, ColumnsState, first_state
 from pairloom.columns.values import is_blank
 
@@ -39,31 +40,32 @@ class Encoder:
 
     @classmethod
     def of_table(cls, part: Columns, table: Table, layout: int | None) -> Self:
-        """Return the encoder of a stream that begins with the first row of a table.
+        """Return the encoder of a stream that begins with the first row of a table; its kinds are those of the table.
 
         ``layout``: None means PLAIN if all columns are numbers whose kind the user has not set, otherwise COMPACT.
         """
-        return cls._of(part, table.names, table.declared, [column[0] for column in table.columns], layout)
+        pinned, kinds = dict(part.kinds), list(table.declared)
+        for j, (name, column) in enumerate(zip(table.names, table.columns, strict=True)):
+            if kinds[j] is None and name not in pinned and not is_blank(column[0]):
+                kinds[j] = infer_kind(column.tolist(), name)
+        return cls._of(part, table.names, kinds, layout)
 
     @classmethod
     def of_row(cls, part: Columns, row: Mapping[Any, Any], layout: int | None) -> Self:
         """Return the encoder of a stream that begins with this row."""
         if not row or not all(isinstance(name, str) for name in row):
             raise ValueError(f"the column names of a row given as a mapping must be strings, got {list(row)}")
-        return cls._of(part, list(row), [None] * len(row), list(row.values()), layout)
+        pinned = dict(part.kinds)
+        kinds = [None if name in pinned else infer_kind([value], name) for name, value in row.items()]
+        return cls._of(part, list(row), kinds, layout)
 
     @classmethod
-    def _of(
-        cls, part: Columns, names: list[str], declared: Sequence[Kind | None], first: list[Any], layout: int | None
-    ) -> Self:
+    def _of(cls, part: Columns, names: list[str], inferred: Sequence[Kind | None], layout: int | None) -> Self:
         pinned: dict[str, Kind] = dict(part.kinds)
         unknown = sorted(pinned.keys() - set(names))
         if unknown:
             raise ValueError(f"columns= names {unknown[0]!r}, but the columns are {names}")
-        kinds: dict[str, Kind | None] = {}
-        for name, kind, value in zip(names, declared, first, strict=True):
-            own = pinned.get(name, kind)
-            kinds[name] = infer_kind(value, name, 0) if own is None and not is_blank(value) else own
+        kinds = {name: pinned.get(name, kind) for name, kind in zip(names, inferred, strict=True)}
         used = [name for name, kind in kinds.items() if kind != "drop"]
         if not used:
             raise ValueError("columns= drops all columns: there is nothing to learn from")
@@ -100,7 +102,12 @@ class Encoder:
             self.state = copy(self.state)
         if values.kinds is not None:
             self.state.set_kinds(values.kinds)
+        self.state.count_malformed({j: len(rows) for j, rows in values.malformed.items()})
         return self._encode(values, weight, dtype, learn=True)
+
+    def count_malformed(self, counts: Mapping[str, int]) -> None:
+        """Add numbers of malformed values, by column, that were missing in the rows learned."""
+        self.state.count_malformed({self.state.names.index(name): count for name, count in counts.items()})
 
     def encode(self, rows: Table | Mapping[str, Any] | Sequence[Any], dtype: str) -> Array:
         """Encode rows; values of a column whose kind is still open are treated as missing until they are learned."""

@@ -19,7 +19,8 @@ class Table:
     """Named columns of ``n`` rows.
 
     A column is an array of float64 (numbers, and dates as days since 1970; NaN is missing) or of objects, which keeps
-    categories exact. ``declared``: kinds by data type; None for objects, which may be of any kind.
+    categories exact. ``declared``: kinds by data type; None for objects, which may be of any kind, and for text, which
+    may be dates.
     """
 
     names: list[str]
@@ -85,7 +86,7 @@ def _column(name: str, series: Any, known: str | None) -> tuple[Kind | None, Arr
         exact = known in ("category", "date") or dtype.is_decimal()
         return kind, _objects(series) if exact else _numbers(series)
     if kind == "category":
-        return kind, _objects(series)
+        return None if isinstance(dtype, nw.String) else kind, _objects(series)
     own = getattr(native, "dtype", getattr(native, "type", dtype))
     raise InvalidDataError(
         f"column {name!r} has the type {own}; expected numbers, bool, text, category or dates",

@@ -1,5 +1,6 @@
-"""Kinds of columns: how users set them, and how they are inferred from values, data types and text."""
+"""Kinds of columns: how users set them, and the kinds of values and data types."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -21,7 +22,13 @@ Kinds = dict[str, str | None]
 DECIMAL = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"
 """A number written as text."""
 
-ISO_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]|\s*$)"
+ISO_DATE = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"([T ][0-9]{2}(:?[0-9]{2}(:?[0-9]{2}([.,][0-9]+)?)?)?(Z|[-+][0-9]{2}(:?[0-9]{2})?)?)?"
+)
+"""The form of a date written as text, with or without a time; 2024-02-30 has the form, but is malformed."""
+
+ISO_TEXT = re.compile(rf"\s*{ISO_DATE}\s*")
 
 ZERO_PADDED = r"[-+]?0[0-9xX][0-9a-fA-F]*"
 """An integer with leading zeros, such as a postal code: 01 is not 1."""
@@ -40,7 +47,8 @@ class Columns:
         :class:`~pairloom.columns.ColumnEncoder`.
     marks_after : missing values of a number or date column before its missing indicator is used. Until then the
         indicator is 0: from a few rows, a model would learn noise.
-    on_text : what to do with an invalid value in a number or date column: "raise", or treat it as "missing".
+    on_text : what to do with a malformed value of a number or date column: "raise", or treat it as "missing"; such
+        values are counted by column.
 
     >>> Columns({"device": "category"}).kinds
     (('device', 'category'),)
@@ -88,12 +96,18 @@ def columns_of(given: ColumnsLike) -> Columns:
 
 
 def kind_of_value(value: Any) -> Kind | None:
-    """Return the kind of a column with this value; None if no kind accepts it."""
+    """Return the kind of a value; None if no kind accepts it. Text is a date if it has the form of one.
+
+    >>> [kind_of_value(value) for value in (1, "1", "2024-01-31", "2024-01-31 10:00 late", [1])]
+    ['number', 'category', 'date', 'category', None]
+    """
+    if isinstance(value, str):
+        return "date" if ISO_TEXT.fullmatch(value) else "category"
     if isinstance(value, np.timedelta64):  # an integer to NumPy
         return None
     if isinstance(value, (Real, np.bool_)) or hasattr(value, "as_tuple"):  # decimal.Decimal is not a Real
         return "number"
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, bytes):
         return "category"
     if isinstance(value, (date, np.datetime64)):
         return "date"
@@ -122,31 +136,3 @@ def kind_of_arrow_type(type_: Any) -> Kind | None:
     if any(is_one(type_) for is_one in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)):
         return "number"
     return "date" if types.is_timestamp(type_) or types.is_date(type_) else "category"
-
-
-def kind_of_text(column: Any) -> Kind:
-    """Return the kind of a pyarrow column of text: "number" or "date" if most values are, else "category".
-
-    A typo in a number column is thus reported, and does not turn it into a category column. One integer with a leading
-    zero makes a category column: such columns contain codes.
-
-    >>> import pyarrow
-    >>> kind_of_text(pyarrow.array(["1", "2.5", "x", None])), kind_of_text(pyarrow.array(["A1", "7", "B2"]))
-    ('number', 'category')
-    >>> kind_of_text(pyarrow.array(["10115", "01067"]))
-    'category'
-    """
-    compute = import_extra("pyarrow.compute", "io", "Reading columns")
-    if has_zero_padded(column):
-        return "category"
-    n_values = compute.sum(compute.not_equal(column, "")).as_py() or 0
-    for kind, pattern in (("number", rf"^\s*{DECIMAL}\s*$"), ("date", rf"^\s*{ISO_DATE}")):
-        if (compute.sum(compute.match_substring_regex(column, pattern)).as_py() or 0) > 0.5 * n_values:
-            return kind  # type: ignore[return-value]
-    return "category"
-
-
-def has_zero_padded(column: Any) -> bool:
-    """Return whether a pyarrow column of text has an integer with leading zeros, or a hexadecimal one."""
-    compute = import_extra("pyarrow.compute", "io", "Reading columns")
-    return bool(compute.any(compute.match_substring_regex(column, rf"^\s*{ZERO_PADDED}\s*$")).as_py())

@@ -1,12 +1,13 @@
 """What an encoder has learned about the columns of a stream."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Annotated
 
 import numpy as np
 
 from pairloom.base.spec import Count, WrongState
-from pairloom.base.tree import node
+from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.columns.loops import (
     CATEGORY,
@@ -15,14 +16,11 @@ from pairloom.columns.loops import (
     DATE_WIDTH,
     DROP,
     HIGH,
-    INTEGER,
     LOW,
     MASS,
     N_STATISTICS,
     NUMBER,
     OPEN,
-    ORDER,
-    REPEATS,
 )
 from pairloom.columns.values import MAX_CATEGORY_LENGTH
 
@@ -39,30 +37,13 @@ indicator, and one-hot categories. CODES: as COMPACT, with few codes. Models of 
 
 DATE_FEATURES = ("age", "day_sin", "day_cos", "week_sin", "week_cos", "year_sin", "year_cos", "missing")
 
-ID_MIN_ROWS = 256
-"""Rows after which a column may be reported as id-like."""
-
-
-@dataclass(frozen=True)
-class ColumnReport:
-    """What is known about the columns of a stream.
-
-    ``kinds``: by name; "open" for a column with missing values only. ``categories``: those with their own feature.
-    ``constant``: columns with at most one distinct value so far. ``id_like``: columns that look like ids. Neither is
-    useful to a model: columns={name: "drop"} drops a column.
-    """
-
-    kinds: dict[str, str]
-    categories: dict[str, list[str]]
-    constant: list[str]
-    id_like: list[str]
-
 
 @node
 class ColumnsState:
     """Names and kinds of the columns, the first feature of each, their statistics, and the categories by column.
 
-    ``width``: number of features of a row.
+    ``width``: number of features of a row. ``malformed``: numbers of values that were treated as missing because they
+    were not of the kind of their column; None without any.
     """
 
     names: list[str]
@@ -72,6 +53,7 @@ class ColumnsState:
     starts: Annotated[Array, "i8 c 0:BIG"]
     statistics: Annotated[Array, f"f8 {N_STATISTICS} c"]
     categories: list[list[str]]
+    malformed: Annotated[Array, "i8 c 0:BIG"] | None = field(default=None, metadata=OPTIONAL)
 
     def __post_init__(self) -> None:
         # The code of each category, by column; and kinds as a list, which is faster to loop over.
@@ -109,24 +91,13 @@ class ColumnsState:
         self.kinds[:] = kinds
         self.plain_kinds = self.kinds.tolist()
 
-    def report(self) -> ColumnReport:
-        """Return kinds, categories, and uninformative columns.
-
-        After 256 rows a column looks like an id if it has categories that never repeat (among those with their own
-        feature), or integers that always increase or always decrease.
-        """
-        categories, constant, id_like = {}, [], []
-        for j, (name, kind, known) in enumerate(zip(self.names, self.plain_kinds, self.categories, strict=True)):
-            column = self.statistics[:, j]
-            if known:
-                categories[name] = list(known)
-            if kind != DROP and (column[COUNT] == 0 or column[LOW] == column[HIGH]):
-                constant.append(name)
-            unique = kind == CATEGORY and column[REPEATS] == 0
-            ordered = kind == NUMBER and column[INTEGER] == 1 and column[ORDER] != 0
-            if column[COUNT] >= ID_MIN_ROWS and (unique or ordered):
-                id_like.append(name)
-        return ColumnReport(self.kind_names, categories, constant, id_like)
+    def count_malformed(self, counts: Mapping[int, int]) -> None:
+        """Add numbers of malformed values, by position of their columns."""
+        if self.malformed is None and any(counts.values()):
+            self.malformed = np.zeros(len(self.names), np.int64)
+        for j, count in counts.items():
+            if self.malformed is not None:
+                self.malformed[j] += count
 
     def check_with(self, max_categories: int, n_hashed: int, n_features: int) -> None:
         """Raise ValueError unless this state is possible with these parameters and ``n_features`` features."""

@@ -14,7 +14,8 @@ from pairloom.base.validation import check_weight, one_weight
 from pairloom.columns.encoder import Encoder
 from pairloom.columns.incoming import Incoming, first_row, named_columns, one_row
 from pairloom.columns.kinds import ColumnsLike
-from pairloom.columns.state import CODES, MARKED, ColumnReport, feature_names
+from pairloom.columns.report import ColumnReport, report_of
+from pairloom.columns.state import CODES, MARKED, feature_names
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
@@ -105,7 +106,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     @property
     def columns_(self) -> ColumnReport:
         """What is known about the columns."""
-        return self._fitted().state.report()
+        return report_of(self._fitted().state)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._encoder is not None

@@ -67,7 +67,7 @@ def days_of(value: Any) -> Any:
     (1.0, 1.5, inf)
     """
     if isinstance(value, str):
-        value = datetime.fromisoformat(value)
+        value = datetime.fromisoformat(value.strip())
     if isinstance(value, datetime):
         try:
             value = without_zone(value)

@@ -28,6 +28,7 @@ from pairloom.columns.incoming import (
     table_by_position,
 )
 from pairloom.columns.kinds import columns_of
+from pairloom.columns.report import report_of
 from pairloom.columns.state import COMPACT, ColumnsState
 from pairloom.columns.times import time_of_row, times_of_array, times_of_frame
 from pairloom.engines.base import EngineName
@@ -127,7 +128,7 @@ class StreamEstimator(SavableEstimator):
     def columns_(self) -> ColumnReport | None:
         """Report on the named columns; None if the rows have no names."""
         check_is_fitted(self)
-        return None if self._encoder is None else self._encoder.state.report()
+        return None if self._encoder is None else report_of(self._encoder.state)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)

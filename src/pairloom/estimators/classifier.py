@@ -14,6 +14,7 @@ from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_rows
 from pairloom.columns.incoming import Incoming
+from pairloom.columns.report import warn_of_columns
 from pairloom.columns.state import ColumnsState
 from pairloom.estimators.base import forgetting_of
 from pairloom.estimators.class_labels import Labels, check_class_labels, declared_classes, learn_labels
@@ -91,7 +92,9 @@ class PairwiseClassifier(ClassifierMixin, ClassifierPredictions):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows from scratch, in order, in one pass."""
-        return self._learn(X, y, sample_weight, None, first=True, whole=True)
+        self._learn(X, y, sample_weight, None, first=True, whole=True)
+        warn_of_columns(self._encoder, stacklevel=3)
+        return self
 
     @available_if(is_online)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

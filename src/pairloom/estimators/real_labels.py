@@ -14,6 +14,7 @@ from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.randomness import seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_numeric, check_weight, one_weight, positive_rows
+from pairloom.columns.report import warn_of_columns
 from pairloom.columns.state import ColumnsState
 from pairloom.estimators.base import StreamEstimator, forgetting_of
 from pairloom.estimators.card import Card, Growth, model_kind
@@ -95,7 +96,9 @@ class PairwiseEstimator(StreamEstimator):
         ``groups`` holds the query of each row, integers or text: only pairs within a query are used. The rows of a
         query should be consecutive; all rows without a query form one query.
         """
-        return self._learn(X, y, sample_weight, groups, first=True, whole=True)
+        self._learn(X, y, sample_weight, groups, first=True, whole=True)
+        warn_of_columns(self._encoder, stacklevel=3)
+        return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn more rows, in order. A query may continue from one call to the next."""

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pairloom.base.extras import import_extra
-from pairloom.columns.kinds import Kinds, has_zero_padded, kind_of_arrow_type, kind_of_text
+from pairloom.columns.inference import has_zero_padded, kind_of_cells
+from pairloom.columns.kinds import Kinds, kind_of_arrow_type
 from pairloom.data.readers.base import RowErrors, ValidRows, errors_by_bisection, rows_without
-from pairloom.data.readers.kinds import as_dates
 from pairloom.data.readers.opening import FileError, Gate
 from pairloom.data.readers.records import Records, RecordSplitter, row_ends
+from pairloom.data.readers.text import as_dates
 
 BOM = b"\xef\xbb\xbf"
 Types = dict[str, str | None]
@@ -75,12 +76,14 @@ class DelimitedChunk:
         """Infer the kinds of columns from all rows with the right number of values."""
         # Rows that are not UTF-8 are reported when they are parsed; here they must not prevent inference.
         span = str(self.records.span(0, len(self)), "utf-8", "replace").encode()
-        table = self._read(span, dict.fromkeys(names), lambda row: "skip")
-        kinds = {name: _kind(table.column(name)) for name in names}
-        numbers = [name for name, kind in kinds.items() if kind == "number"]
-        if numbers:
-            texts = self._read(span, dict.fromkeys(numbers, "string"), lambda row: "skip")
-            kinds |= {name: "category" for name in numbers if has_zero_padded(texts.column(name))}
+        types = self._read(span, dict.fromkeys(names), lambda row: "skip").schema
+        kinds: Kinds = {name: kind_of_arrow_type(types.field(name).type) for name in names}
+        text = {name for name in names if str(types.field(name).type) == "string"}
+        checked = [name for name, kind in kinds.items() if name in text or kind == "number"]
+        if checked:
+            table = self._read(span, dict.fromkeys(checked, "string"), lambda row: "skip", null_texts=True)
+            kinds.update({name: kind_of_cells(table.column(name)) for name in text})
+            kinds.update({name: "category" for name in checked if has_zero_padded(table.column(name))})
         return kinds
 
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
@@ -178,17 +181,18 @@ class DelimitedChunk:
             message = self._expected(wrong_length[0].actual_columns) if wrong_length else str(error)
             raise ValueError(message) from None
 
-    def _read(self, span: Any, types: Types, on_wrong_length: Any, *, threads: bool = True) -> Any:
-        """Parse the columns in ``types``; row numbers are passed to ``on_wrong_length`` only without threads."""
+    def _read(
+        self, span: Any, types: Types, on_wrong_length: Any, *, threads: bool = True, null_texts: bool = False
+    ) -> Any:
+        """Parse the columns in ``types``; row numbers are passed to ``on_wrong_length`` only without threads.
+
+        ``null_texts``: empty values, NA and so on are null in columns of text, as they are in columns of numbers.
+        """
         pyarrow, csv_ = import_extra("pyarrow", "io", "Reading CSV"), import_extra("pyarrow.csv", "io", "Reading CSV")
         known = {name: pyarrow.type_for_alias(type_) for name, type_ in types.items() if type_ is not None}
         return csv_.read_csv(
             pyarrow.BufferReader(span),
             csv_.ReadOptions(column_names=self.names, block_size=len(span) + 1, use_threads=threads),
             csv_.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=on_wrong_length),
-            csv_.ConvertOptions(include_columns=list(types), column_types=known),
+            csv_.ConvertOptions(include_columns=list(types), column_types=known, strings_can_be_null=null_texts),
         )
-
-
-def _kind(column: Any) -> str | None:
-    return kind_of_text(column) if str(column.type) == "string" else kind_of_arrow_type(column.type)

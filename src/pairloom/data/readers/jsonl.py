@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 
 from pairloom.base.errors import short_repr
 from pairloom.base.extras import import_extra
-from pairloom.columns.kinds import Kinds, kind_of_text
+from pairloom.columns.inference import kind_of_values
+from pairloom.columns.kinds import Kinds
 from pairloom.columns.values import text_of
 from pairloom.data.readers.base import RowErrors, ValidRows, rows_without
-from pairloom.data.readers.kinds import as_dates
 from pairloom.data.readers.opening import Gate
 from pairloom.data.readers.records import Records, RecordSplitter, line_ends
+from pairloom.data.readers.text import as_dates
 
 
 class JsonReader:
@@ -93,9 +94,12 @@ class JsonChunk:
         return len(self.records)
 
     def infer(self, names: list[str]) -> Kinds:
-        """Infer the kinds of columns from most values of the valid lines."""
+        """Infer the kinds of columns from the valid lines."""
         rows = list(_valid_objects(self.records))
-        return {name: _kind([row.get(name) for row in rows]) for name in names}
+        return {
+            name: kind_of_values(filter(_has_kind, (row.get(name) for row in rows)), text_numbers=True)
+            for name in names
+        }
 
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
         found = self.valid_table(low, high, kinds)
@@ -117,6 +121,11 @@ class JsonChunk:
         return ValidRows(pyarrow.table(columns) if rows else None, rows_without(errors, low, high), errors)
 
 
+def _has_kind(value: Any) -> bool:
+    """Whether a value counts for the kind of its column; lists, objects and infinity are malformed in every column."""
+    return not isinstance(value, (dict, list)) and (type(value) is not float or isfinite(value))
+
+
 def _check_values(row: dict[str, Any], known: Collection[str], kinds: Kinds) -> None:
     """Raise ValueError for unknown keys and values that no column can hold."""
     for name, value in row.items():
@@ -133,17 +142,6 @@ def _check_values(row: dict[str, Any], known: Collection[str], kinds: Kinds) -> 
                 float(value)
             except OverflowError:
                 raise ValueError(f"{name!r} is too large for a 64-bit float") from None
-
-
-def _kind(values: list[Any]) -> str | None:
-    present = [value for value in values if value not in (None, "") and not isinstance(value, (dict, list))]
-    present = [value for value in present if not isinstance(value, float) or isfinite(value)]
-    if not present:
-        return None
-    if not any(isinstance(value, str) for value in present):
-        return "number"
-    pyarrow = import_extra("pyarrow", "io", "Reading JSON lines")
-    return kind_of_text(pyarrow.array(map(text_of, present), pyarrow.string()))
 
 
 def _column(pyarrow: Any, values: list[Any], kind: str | None) -> Any:

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairloom.base.extras import import_extra
+from pairloom.columns.inference import kind_of_values
 from pairloom.columns.kinds import Kinds, kind_of_arrow_type
 from pairloom.data.readers.base import ValidRows
 from pairloom.data.readers.opening import FileError, is_regular
+from pairloom.data.readers.text import is_text
 
 MAX_CHUNK_VALUES = 1 << 21
 """Maximum number of values per chunk: with many columns, chunks have fewer rows."""
@@ -82,8 +84,12 @@ class ParquetChunk:
             digest.update(self.footer)
 
     def infer(self, names: list[str]) -> Kinds:
-        """Return the kinds of columns by their types."""
-        return {name: kind_of_arrow_type(self.rows.schema.field(name).type) for name in names}
+        """Return the kinds of columns by their types; text may be dates."""
+        columns = {name: self.rows.column(name) for name in names}
+        return {
+            name: kind_of_values(column.to_pylist()) if is_text(column) else kind_of_arrow_type(column.type)
+            for name, column in columns.items()
+        }
 
     def table(self, low: int, high: int, kinds: Kinds) -> Any:
         """Return rows ``low`` to ``high`` (exclusive) as a table; raise ValueError for dates in place of numbers."""

@@ -1,4 +1,4 @@
-"""Kinds of columns (number, category, date), inferred from pyarrow types and from text."""
+"""Columns of text of pyarrow: which they are, and their conversion to dates."""
 
 from typing import Any
 
@@ -13,3 +13,9 @@ def as_dates(column: Any) -> Any:
         return compute.if_else(compute.equal(column, ""), None, column).cast(pyarrow.timestamp("us"))
     except pyarrow.ArrowInvalid:
         return column
+
+
+def is_text(column: Any) -> bool:
+    """Whether a pyarrow column has a type of text."""
+    types = import_extra("pyarrow.types", "io", "Reading columns")
+    return bool(types.is_string(column.type) or types.is_large_string(column.type))
