@@ -70,6 +70,13 @@ def values_with(path, value):
     return change
 
 
+def malformed_with(counts):
+    def change(header, arrays):
+        arrays["columns.malformed"] = np.array(counts, np.int64)
+
+    return change
+
+
 def more_columns(header, arrays):
     arrays["columns.kinds"] = np.append(arrays["columns.kinds"], 0)
 
@@ -92,6 +99,8 @@ HOSTILE = {
     "an empty category": values_with("categories.4.1", ""),
     "a category too long": values_with("categories.4.1", "a" * 65),
     "more columns": more_columns,
+    "a negative count": malformed_with([-1] + [0] * 6),
+    "too few counts": malformed_with([0]),
 }
 
 
