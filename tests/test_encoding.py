@@ -191,3 +191,15 @@ def test_a_stream_with_an_encoding_is_saved(tmp_path):
     assert same(stream.state, other.state)
     with pytest.raises(ValueError, match="X has 4 columns, but this model was fitted with 5"):
         stream.score(batch.X[:, :4])
+
+
+def test_an_id_is_not_learned_unless_its_kind_is_set():
+    frame, y = mixed(600)
+    codes = np.random.default_rng(0).permutation(600)
+    with_id = frame.assign(id=[f"t{k}" for k in codes], step=np.arange(600))
+    model = BoostingClassifier(random_state=0).partial_fit(with_id, y)
+    assert model.columns_.id_like == ["id", "step"]
+    other = with_id.assign(id=[f"t{k}" for k in codes[::-1]], step=np.arange(600) + 600)
+    np.testing.assert_array_equal(model.score_many(other), model.score_many(with_id))
+    asked = BoostingClassifier(columns={"step": "number"}, random_state=0).partial_fit(with_id, np.arange(600) > 250)
+    np.testing.assert_array_equal(asked.score_many(with_id) > 0, np.arange(600) > 250)

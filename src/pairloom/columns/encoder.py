@@ -36,6 +36,8 @@ class Encoder:
     def __init__(self, part: Columns, state: ColumnsState) -> None:
         self.part = part
         self.state = state
+        pinned = dict(part.kinds)
+        self.hides_ids = np.array([state.layout == COMPACT and name not in pinned for name in state.names])
         self.n_named, self.n_shared = part.n_codes(len(state.names), compact=state.layout == COMPACT)
 
     @classmethod
@@ -125,7 +127,7 @@ class Encoder:
         encode(
             numbers, weight, state.kinds, state.starts, state.statistics, learn, compact or state.layout == CODES,
             self.part.marks_after if state.layout == MARKED else -1, UNKNOWN_CODE if compact else np.nan, self.n_named,
-            out,
+            self.hides_ids, out,
         )  # fmt: skip
         if compact:
             for start in self.state.open_categories:

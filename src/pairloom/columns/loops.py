@@ -19,26 +19,31 @@ number of rows with a category that was known before, number of missing values."
 DATE_WIDTH = 7
 WEEK, YEAR = 7.0, 365.2425
 
+ID_ROWS, ID_REPEATS = 256, 0.05
+"""Values from which a column may look like an id, and the repeats per category below which a category column does."""
+
 
 @compiled
 def encode(
     values: Array, weight: Array, kinds: Array, starts: Array, statistics: Array, learn: bool, missing_stay: bool,
-    marks_after: int, unknown: float, n_named: int, out: Array,
+    marks_after: int, unknown: float, n_named: int, hides_ids: Array, out: Array,
 ) -> None:  # fmt: skip
     """Fill ``out`` (rows, features) from ``values`` (rows, columns), with NaN for missing, and codes.
 
     ``learn``: update the statistics with each row after it is encoded. ``missing_stay``: NaN stays NaN, and categories
     stay codes; one that was never learned becomes ``unknown``. ``marks_after``: number of missing values in a column
     after which its missing indicator is used; -1: the layout has no indicators. ``n_named``: codes below it are single
-    categories, in order of arrival; hashed categories have larger codes. A column without values so far may be of any
-    kind: its missing value is encoded as 0, or NaN.
+    categories, in order of arrival; hashed categories have larger codes. ``hides_ids`` (columns,): whether values are
+    missing while the column looks like an id. A column without values so far may be of any kind: its missing value is
+    encoded as 0, or NaN.
     """
     for t in range(values.shape[0]):
         now = latest_date(values[t], kinds, statistics)
         for j in range(values.shape[1]):
             value, kind, at, column = values[t, j], kinds[j], starts[j], statistics[:, j]
             missing = np.isnan(value)
-            if missing and column[COUNT] == 0:
+            hidden = hides_ids[j] and looks_like_id(kind, column, n_named)
+            if hidden or (missing and column[COUNT] == 0):
                 if missing_stay and kind != DROP:
                     out[t, at] = np.nan
             elif kind == CATEGORY:
@@ -66,6 +71,16 @@ def encode(
                 if kind == CATEGORY and column[COUNT] > 0 and value <= column[HIGH] and value < n_named:
                     column[REPEATS] += 1.0
                 update_statistics(value, now - value if kind == DATE else value, weight[t], column)
+
+
+@compiled
+def looks_like_id(kind: int, column: Array, n_named: int) -> bool:
+    """Return whether a column has categories that hardly ever repeat, or integers that always rise or always fall."""
+    if column[COUNT] < ID_ROWS:
+        return False
+    if kind == CATEGORY:
+        return bool(column[REPEATS] < ID_REPEATS * min(column[HIGH] + 1.0, n_named))
+    return bool(kind == NUMBER and column[INTEGER] == 1.0 and column[ORDER] != 0.0)
 
 
 @compiled

@@ -7,11 +7,10 @@ from string import punctuation
 import numpy as np
 
 from pairloom.columns.encoder import Encoder
-from pairloom.columns.loops import CATEGORY, COUNT, DROP, HIGH, INTEGER, LOW, MISSING, NUMBER, ORDER, REPEATS
-from pairloom.columns.state import ColumnsState
+from pairloom.columns.loops import CATEGORY, COUNT, DROP, HIGH, ID_ROWS, LOW, MISSING, REPEATS, looks_like_id
 
-MIN_ROWS = 256
-"""Rows after which a column may be reported as an id or as free text, and after which warnings are given."""
+MIN_ROWS = ID_ROWS
+"""Rows after which a column may be reported as free text, and after which warnings are given."""
 
 MIN_WORDS = 3
 """Mean number of words from which values that hardly ever repeat are free text."""
@@ -46,13 +45,14 @@ class ColumnReport:
     malformed: dict[str, int]
 
 
-def report_of(state: ColumnsState) -> ColumnReport:
+def report_of(encoder: Encoder) -> ColumnReport:
     """Return the report on the columns.
 
-    After 256 rows with a value, a column looks like an id if it has categories that never repeat (among those with
-    their own feature), or integers that always increase or always decrease. It is free text if its categories have at
-    least three words on average, and repeat less than once on average.
+    After 256 rows with a value, a column looks like an id if it has categories that hardly ever repeat, or integers
+    that always increase or always decrease. It is free text if its categories have at least three words on average, and
+    repeat less than once on average.
     """
+    state = encoder.state
     n_malformed = np.zeros(len(state.names)) if state.malformed is None else state.malformed
     report = ColumnReport(state.kind_names, {}, [], [], [], {}, {})
     for j, (name, kind, known) in enumerate(zip(state.names, state.plain_kinds, state.categories, strict=True)):
@@ -68,11 +68,9 @@ def report_of(state: ColumnsState) -> ColumnReport:
             report.constant.append(name)
         if column[COUNT] < MIN_ROWS:
             continue
-        unique = kind == CATEGORY and column[REPEATS] == 0
-        ordered = kind == NUMBER and column[INTEGER] == 1 and column[ORDER] != 0
         if kind == CATEGORY and column[REPEATS] < len(known) and _mean_words(known) >= MIN_WORDS:
             report.free_text.append(name)
-        elif unique or ordered:
+        elif looks_like_id(kind, column, encoder.n_named):
             report.id_like.append(name)
     return report
 
@@ -88,7 +86,7 @@ def _mean_words(texts: list[str]) -> float:
 
 def useless_columns(encoder: Encoder) -> dict[str, list[str]]:
     """Return the columns to report after a fit, by field of the report; columns whose kind is set are left out."""
-    report, pinned = report_of(encoder.state), dict(encoder.part.kinds)
+    report, pinned = report_of(encoder), dict(encoder.part.kinds)
     rows = encoder.state.statistics[COUNT] + encoder.state.statistics[MISSING]
     known = {name for name, n in zip(encoder.state.names, rows, strict=True) if n >= MIN_ROWS and name not in pinned}
     return {what: [name for name in getattr(report, what) if name in known] for what in USELESS}

@@ -106,7 +106,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     @property
     def columns_(self) -> ColumnReport:
         """What is known about the columns."""
-        return report_of(self._fitted().state)
+        return report_of(self._fitted())
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._encoder is not None

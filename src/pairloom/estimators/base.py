@@ -128,7 +128,7 @@ class StreamEstimator(SavableEstimator):
     def columns_(self) -> ColumnReport | None:
         """Report on the named columns; None if the rows have no names."""
         check_is_fitted(self)
-        return None if self._encoder is None else report_of(self._encoder.state)
+        return None if self._encoder is None else report_of(self._encoder)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)
