@@ -11,7 +11,6 @@ from pairloom import AUCClassifier, Stream
 from pairloom.base.batch import Batch
 from pairloom.base.tree import copy, nbytes, same
 from pairloom.columns.encoding import Encoding
-from pairloom.columns.encoding_loops import GROWTH
 from pairloom.estimators import BoostingClassifier
 from pairloom.models.boosting import Boosting
 from pairloom.persist import ModelFileError
@@ -45,27 +44,23 @@ def value_by_formula(mass, hits, everyone, unit, is_class):
 
 def encode_slowly(batch, targets):
     """Encode rows one by one with dictionaries: codes, numbers, statistics, filled numbers, indicators."""
-    is_class, out = bool(targets), []
-    seen, values, due, everyone = {}, {}, {}, np.zeros(1 + max(1, len(targets)))
-    means = {j: [0.0, 0.0, 0] for j in (0, 2, 4)}
+    n_targets, out = max(1, len(targets)), []
+    seen, everyone, means = {}, np.zeros(1 + n_targets), {j: [0.0, 0.0, 0] for j in (0, 2, 4)}
     for i, (x, y, weight) in enumerate(zip(batch.X, batch.y, batch.weight, strict=True)):
-        hits = np.array([float(y == target) for target in targets] or [y])
         keys = [(j, -1 if np.isnan(x[j]) else int(x[j])) for j in (1, 3)]
+        statistics = [
+            value_by_formula(seen[key][0], seen[key][k], (everyone[0], everyone[k]), everyone[0] / i, bool(targets))
+            if key in seen else 0.0
+            for key in keys
+            for k in range(1, 1 + n_targets)
+        ]  # fmt: skip
         filled = [means[j][1] / means[j][0] if np.isnan(x[j]) and means[j][0] else np.nan_to_num(x[j]) for j in means]
         marks = [float(np.isnan(x[j]) and means[j][2] >= 256) for j in (0, 2)]
-        statistics = np.concatenate([values.get(key, np.zeros(len(hits))) for key in keys])
         out.append(np.concatenate([x[[1, 3, 0, 2, 4]], statistics, filled, marks]))
-        everyone += weight * np.concatenate([[1.0], hits])
+        sums = weight * np.array([1.0, *([y == target for target in targets] or [y])])
+        everyone += sums
         for key in keys:
-            seen[key] = seen.get(key, 0) + weight * np.concatenate([[1.0], hits])
-            if seen[key][0] >= due.get(key, 0):
-                due[key], unit = GROWTH * seen[key][0], everyone[0] / (i + 1)
-                values[key] = np.array(
-                    [
-                        value_by_formula(seen[key][0], h, (everyone[0], t), unit, is_class)
-                        for h, t in zip(seen[key][1:], everyone[1:], strict=True)
-                    ]
-                )
+            seen[key] = seen.get(key, 0) + sums
         for j in means:
             if np.isnan(x[j]):
                 means[j][2] += 1
@@ -126,7 +121,7 @@ def test_a_million_categories_cost_bounded_memory():
     for start in range(0, 1_000_000, n):
         X = np.column_stack([np.arange(start, start + n), np.zeros(n)])
         encoding.learn(state, Batch(X, np.arange(n) % 2.0, np.ones(n), np.zeros(n, np.int64)))
-    assert nbytes(state) < 8192 * 8 * 4 + 1000
+    assert nbytes(state) < 8192 * 8 * 2 + 1000
 
 
 def test_members_of_a_race_read_their_own_columns():

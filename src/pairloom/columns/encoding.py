@@ -20,9 +20,6 @@ Form = Literal["numbers", "trees", "codes", "all"]
 FIRST_CODES = 16
 """Entries of a column for which there is room at first."""
 
-FRESH_BELOW = 0.5
-"""If less than this share of the past is kept, the value of each category is computed again from what remains."""
-
 
 @node
 class EncodingState:
@@ -30,22 +27,17 @@ class EncodingState:
 
     ``sums``: for each category, one column after the other, the weight of its rows, and for each target the weight of
     the rows with it (for real labels the weighted sum); the first entry of a column is for missing values, entry 1 + k
-    for code k. ``values``: the number that represents each category, for each target. ``due``: the weight at which that
-    is computed again. ``offsets``: the first entry of each column, and the end. ``totals``: the same sums of all rows,
-    and their number. ``numbers``: for each number the weight and the weighted sum of its values, and how many are
-    missing.
+    for code k. ``offsets``: the first entry of each column, and the end. ``totals``: the same sums of all rows, and
+    their number. ``numbers``: for each number the weight and the weighted sum of its values, and how many are missing.
     """
 
     sums: Annotated[Array, "f8 _r _w finite"]
-    values: Annotated[Array, "f8 _r _v finite"]
-    due: Annotated[Array, "f8 _r finite"]
     offsets: Annotated[Array, "i8 _o 0:_r+1"]
     totals: Annotated[Array, "f8 _k finite"]
     numbers: Annotated[Array, "f8 3 _m finite"]
 
     def check(self) -> None:
-        n_targets = self.values.shape[1]
-        if self.sums.shape[1] != 1 + n_targets or len(self.totals) != 2 + n_targets or not len(self.offsets):
+        if self.sums.shape[1] < 2 or len(self.totals) != self.sums.shape[1] + 1 or not len(self.offsets):
             raise WrongState("must have a sum for each target", "sums")
         if self.offsets[0] or self.offsets[-1] != len(self.sums) or (np.diff(self.offsets) < FIRST_CODES).any():
             raise WrongState("must be in order", "offsets")
@@ -59,21 +51,16 @@ class EncodingState:
         offsets = np.concatenate([[0], np.cumsum(larger)]).astype(np.int64)
         if offsets[-1] == self.offsets[-1]:
             return
-        for name in ("sums", "values", "due"):
-            old: Array = getattr(self, name)
-            new = np.zeros((int(offsets[-1]), *old.shape[1:]))
-            for j, size in enumerate(sizes.tolist()):
-                new[offsets[j] : offsets[j] + size] = old[self.offsets[j] : self.offsets[j + 1]]
-            setattr(self, name, new)
-        self.offsets = offsets
+        sums = np.zeros((int(offsets[-1]), self.sums.shape[1]))
+        for j, size in enumerate(sizes.tolist()):
+            sums[offsets[j] : offsets[j] + size] = self.sums[self.offsets[j] : self.offsets[j + 1]]
+        self.sums, self.offsets = sums, offsets
 
     def forget(self, keep: float) -> None:
         """Multiply the weight of the rows so far by ``keep``."""
         factor = decay_factors(self.totals[:1], keep)
-        for sums in (self.sums, self.totals, self.due):
-            sums *= factor
-        if keep < FRESH_BELOW:
-            self.due[:] = 0.0
+        self.sums *= factor
+        self.totals *= factor
 
 
 @dataclass(frozen=True)
@@ -88,9 +75,8 @@ class Encoding:
         \log \frac{p_c}{1 - p_c} - \log \frac{q}{1 - q}, \qquad p_c = \frac{n^+_c + a q}{n_c + a},
 
     where q is the share of the target among all rows, and a = max(10, 2 / min(q, 1 - q)) rows; with real labels, by
-    their smoothed mean, relative to the mean of all rows. The value is computed again whenever the weight of the
-    category has grown by a quarter. A missing category is a category. A missing number is replaced by the mean of the
-    column so far; an indicator marks it once there are 256 missing values.
+    their smoothed mean, relative to the mean of all rows. A missing category is a category. A missing number is
+    replaced by the mean of the column so far; an indicator marks it once there are 256 missing values.
 
     Parameters
     ----------
@@ -101,7 +87,7 @@ class Encoding:
         which each model of a race reads its form.
     n_codes : the maximum number of codes of a column; larger codes are unknown categories.
 
-    Cost: about a microsecond for a row of 15 columns; 8 (2 + 2 targets) bytes for each category.
+    Cost: about a microsecond for a row of 15 columns; 8 (1 + targets) bytes for each category.
 
     >>> Encoding("nc", (1.0,), "trees").width
     2
@@ -168,10 +154,10 @@ class Encoding:
     def init(self) -> EncodingState:
         """Return the state before the first row."""
         c, v = len(self.codes), self.n_targets
-        r = FIRST_CODES * c
-        offsets = FIRST_CODES * np.arange(c + 1)
         numbers = np.zeros((3, len(self.values)))
-        return EncodingState(np.zeros((r, 1 + v)), np.zeros((r, v)), np.zeros(r), offsets, np.zeros(2 + v), numbers)
+        return EncodingState(
+            np.zeros((FIRST_CODES * c, 1 + v)), FIRST_CODES * np.arange(c + 1), np.zeros(2 + v), numbers
+        )
 
     def learn(self, state: EncodingState, batch: Batch) -> Batch:
         """Return encoded rows, each with the statistics of earlier rows, and learn them."""
@@ -192,12 +178,12 @@ class Encoding:
     def _check(self, state: EncodingState) -> None:
         if len(state.offsets) != len(self.codes) + 1 or state.numbers.shape[1] != len(self.values):
             raise WrongState("must be of the columns of the model")
-        if state.values.shape[1] != self.n_targets:
-            raise WrongState("must have a value for each target", "values")
+        if state.sums.shape[1] != 1 + self.n_targets:
+            raise WrongState("must have a sum for each target", "sums")
 
     def _encoded(self, state: EncodingState, X: Array, hits: Array, weight: Array) -> Array:
         out = np.empty((len(X), self.width_of("all")), X.dtype)
-        arrays = state.sums, state.values, state.due, state.totals, state.numbers
+        arrays = state.sums, state.totals, state.numbers
         columns = self.codes, self.values, self.indicators, state.offsets
         encode_rows(X, hits, weight, columns, bool(self.targets), arrays, out)
         return out if self.form == "all" else self.part(out, self.form)

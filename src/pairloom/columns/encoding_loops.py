@@ -10,9 +10,6 @@ from pairloom.base.typing import Array
 PRIOR_ROWS, PRIOR_POSITIVES = 10.0, 2.0
 """Weight of the prior of a category: so many rows, or as many as have so many rows of the rarer side on average."""
 
-GROWTH = 1.25
-"""The value of a category is computed again when its weight has grown by this factor."""
-
 INDICATED_FROM = 256
 """Missing values of a column from which the indicator is used: from a few rows, a model would learn noise."""
 
@@ -23,7 +20,7 @@ MIN_RATE = 1e-9
 @compiled
 def encode_rows(
     X: Array, hits: Array, weight: Array, columns: tuple[Array, Array, Array, Array], is_class: bool,
-    arrays: tuple[Array, Array, Array, Array, Array], out: Array,
+    arrays: tuple[Array, Array, Array], out: Array,
 ) -> None:  # fmt: skip
     """Fill ``out`` (rows, all forms) from compact rows; learn the rows whose targets ``hits`` are given.
 
@@ -31,16 +28,22 @@ def encode_rows(
     column. ``arrays``: those of an EncodingState.
     """
     codes, numbers, marks, offsets = columns
-    sums, values, due, totals, means = arrays
-    c, m, v = len(codes), len(numbers), values.shape[1]
-    statistics, filled = c + m, c + m + c * v
-    first_mark = filled + m
+    sums, totals, means = arrays
+    c, m, v = len(codes), len(numbers), sums.shape[1] - 1
+    first_value, filled, first_mark = c + m, c + m + c * v, c + m + c * v + m
     for i in range(X.shape[0]):
         for j in range(c):
             out[i, j] = X[i, codes[j]]
-            at = entry(X[i, codes[j]], offsets[j], offsets[j + 1])
-            for k in range(v):
-                out[i, statistics + j * v + k] = values[at, k] if at >= 0 else 0.0
+        for k in range(v):
+            share, prior = smoothing(totals, k, is_class)
+            usual = log_odds(share) if is_class else share
+            for j in range(c):
+                at = entry(X[i, codes[j]], offsets[j], offsets[j + 1])
+                value = 0.0
+                if at >= 0 and sums[at, 0] > 0:
+                    rate = (sums[at, 1 + k] + prior * share) / (sums[at, 0] + prior)
+                    value = (log_odds(rate) if is_class else rate) - usual
+                out[i, first_value + j * v + k] = value
         out[i, first_mark:] = 0.0
         for j in range(m):
             x = X[i, numbers[j]]
@@ -51,18 +54,24 @@ def encode_rows(
                 if marks[j] >= 0 and means[2, j] >= INDICATED_FROM:
                     out[i, first_mark + marks[j]] = 1.0
         if i < len(weight):
-            learn_totals(hits[i], weight[i], totals)
-            for j in range(c):
-                at = entry(X[i, codes[j]], offsets[j], offsets[j + 1])
-                if at >= 0:
-                    learn_category(at, hits[i], weight[i], is_class, totals, sums, values, due)
-            for j in range(m):
-                x = X[i, numbers[j]]
-                if np.isnan(x):
-                    means[2, j] += 1.0
-                else:
-                    means[0, j] += weight[i]
-                    means[1, j] += weight[i] * x
+            learn_row(X[i], hits[i], weight[i], columns, arrays)
+
+
+@compiled
+def smoothing(totals: Array, k: int, is_class: bool) -> tuple[float, float]:
+    """Return the share of target k among all rows (of real labels the mean), and the weight of this prior."""
+    unit = totals[0] / totals[len(totals) - 1] if totals[0] > 0 else 1.0
+    if not is_class:
+        return (totals[1 + k] / totals[0] if totals[0] > 0 else 0.0), PRIOR_ROWS * unit
+    share = (totals[1 + k] + 0.5 * unit) / (totals[0] + unit)
+    return share, unit * max(PRIOR_ROWS, PRIOR_POSITIVES / min(share, 1.0 - share))
+
+
+@compiled
+def log_odds(rate: float) -> float:
+    """Return the log-odds of a rate, bounded."""
+    bounded = min(max(rate, MIN_RATE), 1.0 - MIN_RATE)
+    return log(bounded / (1.0 - bounded))
 
 
 @compiled
@@ -74,43 +83,25 @@ def entry(code: float, start: int, end: int) -> int:
 
 
 @compiled
-def learn_totals(hits: Array, weight: float, totals: Array) -> None:
-    """Add a row to the sums of all rows."""
+def learn_row(
+    x: Array, hits: Array, weight: float, columns: tuple[Array, Array, Array, Array], arrays: tuple[Array, Array, Array]
+) -> None:
+    """Add a row to the sums of its categories, of its numbers, and of all rows."""
+    codes, numbers, _, offsets = columns
+    sums, totals, means = arrays
+    for j in range(len(codes)):
+        at = entry(x[codes[j]], offsets[j], offsets[j + 1])
+        if at >= 0:
+            sums[at, 0] += weight
+            for k in range(len(hits)):
+                sums[at, 1 + k] += weight * hits[k]
+    for j in range(len(numbers)):
+        if np.isnan(x[numbers[j]]):
+            means[2, j] += 1.0
+        else:
+            means[0, j] += weight
+            means[1, j] += weight * x[numbers[j]]
     totals[0] += weight
     for k in range(len(hits)):
         totals[1 + k] += weight * hits[k]
     totals[len(totals) - 1] += 1.0
-
-
-@compiled
-def learn_category(
-    at: int, hits: Array, weight: float, is_class: bool, totals: Array, sums: Array, values: Array, due: Array
-) -> None:
-    """Add a row to the sums of its category, and compute the value of the category when due."""
-    sums[at, 0] += weight
-    for k in range(len(hits)):
-        sums[at, 1 + k] += weight * hits[k]
-    if sums[at, 0] < due[at]:
-        return
-    due[at] = GROWTH * sums[at, 0]
-    unit = totals[0] / totals[len(totals) - 1]
-    for k in range(len(hits)):
-        values[at, k] = value_of(sums[at, 0], sums[at, 1 + k], totals[0], totals[1 + k], unit, is_class)
-
-
-@compiled
-def value_of(mass: float, hits: float, all_mass: float, all_hits: float, unit: float, is_class: bool) -> float:
-    """Return smoothed log-odds in a category minus those of all rows; for real labels, the difference of means."""
-    if not is_class:
-        prior = PRIOR_ROWS * unit
-        return (hits - mass * (all_hits / all_mass)) / (mass + prior)
-    share = (all_hits + 0.5 * unit) / (all_mass + unit)
-    prior = unit * max(PRIOR_ROWS, PRIOR_POSITIVES / min(share, 1.0 - share))
-    return log_odds((hits + prior * share) / (mass + prior)) - log_odds(share)
-
-
-@compiled
-def log_odds(rate: float) -> float:
-    """Return the log-odds of a rate, bounded."""
-    bounded = min(max(rate, MIN_RATE), 1.0 - MIN_RATE)
-    return log(bounded / (1.0 - bounded))

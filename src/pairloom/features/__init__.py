@@ -3,6 +3,7 @@
 from pairloom.features.base import FeatureMap
 from pairloom.features.capabilities import GrowingMap, LabelledMap, RacingMap, SparseMap
 from pairloom.features.compiled_kernels import Linear
+from pairloom.features.compressed import Compressed
 from pairloom.features.forest import Forest
 from pairloom.features.fourier import OrthogonalFourier, RandomFourier
 from pairloom.features.growing import Growing
@@ -15,6 +16,7 @@ from pairloom.features.whitened import Whitened
 __all__ = [
     "KERNELS",
     "Cauchy",
+    "Compressed",
     "FeatureMap",
     "Forest",
     "Gaussian",

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_count, check_number, check_part
 from pairloom.columns.encoding import Encoding, Form
-from pairloom.features import FeatureMap, Forest, Gaussian, Identity, Landmarks
+from pairloom.features import Compressed, FeatureMap, Forest, Gaussian, Identity, Landmarks
 from pairloom.features.capabilities import cost_of
 from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling, check_scaling
@@ -131,6 +131,8 @@ class Portfolio:
     max_grown : maximum number of columns for boosting and forests. Data with more columns is mostly sparse, and trees
         are slow to find columns that are not empty. A second, unscaled linear model replaces them: scaling would give
         the rarest columns the largest values.
+    compressed : whether the linear model and kernels compress columns with heavy tails
+        (:class:`~pairloom.features.Compressed`).
 
     For other candidates, override ``candidates`` in a subclass.
 
@@ -150,8 +152,9 @@ class Portfolio:
     descent: Descent = field(default_factory=Descent)
     max_exact: int = 200
     max_grown: int = 2000
+    compressed: bool = True
 
-    added: ClassVar[dict[str, Any]] = {"boosted": None}
+    added: ClassVar[dict[str, Any]] = {"boosted": None, "compressed": False}
 
     def __post_init__(self) -> None:
         for name in ("n_landmarks", "large_landmarks", "max_exact", "max_grown"):
@@ -183,7 +186,7 @@ class Portfolio:
     def candidates(self, n_features: int) -> list[Candidate]:
         """Return the candidates in the order in which the budget is spent; the first is always included."""
         head = self.exact if self.exact is not None and n_features <= self.max_exact else self.descent
-        found = [Candidate("linear", "linear", Identity(scale=self.scale), head)]
+        found = [Candidate("linear", "linear", self._compressed(Identity(scale=self.scale)), head)]
         if n_features > self.max_grown and self.scale is not None:
             found.append(Candidate("linear, unscaled", "linear", Identity(), self.descent))
         if self.boosted is not None and n_features <= self.max_grown:
@@ -195,7 +198,7 @@ class Portfolio:
         if self.exact is not None:
             for scale, factor in self.kernels:
                 small, large = (
-                    Landmarks(m, Gaussian(self.gamma, factor), scale=scale)
+                    self._compressed(Landmarks(m, Gaussian(self.gamma, factor), scale=scale))
                     for m in (self.n_landmarks, self.large_landmarks)
                 )
                 larger = large if self.large_landmarks > self.n_landmarks else None
@@ -203,13 +206,16 @@ class Portfolio:
                 found.append(Candidate(name, "kernel", small, self.exact, larger))
         return found
 
+    def _compressed(self, features: FeatureMap) -> FeatureMap:
+        return Compressed(features) if self.compressed else features
+
 
 FORMER_PORTFOLIO = Portfolio(
     forests=(
         Forest(100, max_leaves=4096, growth="renewed", pace=8, deep_rows=8192),
         Forest(100, max_leaves=1024, growth="boosted"),
     ),
-    boosted=None, steps=Steps((0.01, 0.03, 0.1, 0.3), partners=4),
+    boosted=None, steps=Steps((0.01, 0.03, 0.1, 0.3), partners=4), compressed=False,
 )  # fmt: skip
 """The default of model files in version 1 of the format: models from such files go on with it."""
 
