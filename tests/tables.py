@@ -51,10 +51,10 @@ def learner(head):
     if isinstance(head, Exact):
         return f"exact, {len(head.alphas)} penalties"
     if isinstance(head, Descent):
-        return f"gradient steps, {head.n_models} of them"
+        return f"gradient steps, {head.n_models} models"
     if isinstance(head, Boosted):
         return f"generations of {head.n_trees} trees"
-    return f"steps per coordinate, {len(head.etas)} lengths"
+    return f"AdaGrad, {len(head.etas)} step sizes"
 
 
 def largest(one):
@@ -69,7 +69,7 @@ def candidates():
         for title, sized in ((one.name, one), *((f"{one.name}, enlarged", big) for big in largest(one))):
             cost = f"{sized.microseconds(COLUMNS):.0f}", f"{sized.nbytes(COLUMNS, 2) / 1e6:.1f}"
             rows.append([title, f"{sized.features.n_outputs(COLUMNS):,}", learner(sized.head), *cost])
-    head = ["candidate", "features", "learns by", f"nominal µs, {COLUMNS} columns", "MB"]
+    head = ["candidate", "features", "training", f"nominal µs, {COLUMNS} columns", "MB"]
     return pipes(head, ["---", "---:", "---", "---:", "---:"], rows)
 
 

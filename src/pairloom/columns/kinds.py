@@ -41,7 +41,7 @@ class Columns:
     Parameters
     ----------
     kinds : kinds by name, such as {"device": "category", "id": "drop"}; those of other columns are inferred.
-    max_categories : number of categories of a column that are told apart, in order of arrival. None: 4,096, but about
+    max_categories : number of categories of a column that are stored, in order of arrival. None: 4,096, but about
         65,536 in all columns; 16 in a :class:`~pairloom.columns.ColumnEncoder`.
     n_hashed : number of groups, by hash, that all further categories of a column form. None: 1,024; 4 in a
         :class:`~pairloom.columns.ColumnEncoder`.
