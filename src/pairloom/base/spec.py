@@ -6,8 +6,9 @@ The annotation of a field carries a specification:
     seen: Annotated[Array, "i8 g 0:t+1"]        int64, shape (g,), numbers from 0 to t
     count: Annotated[int, "0:t+1"]              a plain number, from 0 to t
 
-- Dtypes are ``f8``, ``i8``, ``i4`` and ``b1``; ``R``, the dtype of the model (``f8`` for an array without dimensions);
-  and ``label``: ``f8``, codes of the ``C`` classes, or finite numbers where ``C`` is 0.
+- Dtypes are ``f8``, ``i8``, ``i4`` and ``b1``; ``R``, the dtype of the model (``f8`` for an array without dimensions,
+  and for the reference engine); ``X``, the dtype of rows, for rows kept as they came; and ``label``: ``f8``, codes of
+  the ``C`` classes, or finite numbers where ``C`` is 0.
 - Sizes are numbers or symbols. A part defines its symbols (:class:`StateSpec`); an undefined symbol is defined by the
   first size it meets. ``_n`` belongs to a single node, and ``_N`` is at least 1. ``*`` is any shape.
 - ``low:high`` bounds every number, low included; either may be omitted. ``finite`` and ``positive`` hold for every

@@ -100,7 +100,7 @@ def cast(tree: T, dtype: Any) -> T:
     made: dict[str, Any] = {}
     for f in _state_fields(tree):
         value = getattr(tree, f.name)
-        if is_rounded(f) and isinstance(value, np.ndarray):
+        if dtype_code(f) == "R" and isinstance(value, np.ndarray):
             made[f.name] = value.astype(dtype, copy=False) if value.ndim else value
         else:
             made[f.name] = cast(value, dtype)
@@ -138,10 +138,10 @@ def arrays(tree: Any) -> Iterator[Array]:
             yield from arrays(getattr(tree, f.name, None))
 
 
-def is_rounded(f: "Field[Any]") -> bool:
-    """Return whether a field holds an array of the model's dtype."""
+def dtype_code(f: "Field[Any]") -> str:
+    """Return the first word of the specification of a field, for an array its dtype; empty without specification."""
     specs = [text for kind in (f.type, *get_args(f.type)) for text in getattr(kind, "__metadata__", ())]
-    return any(isinstance(text, str) and text.startswith("R ") for text in specs)
+    return next((text.partition(" ")[0] for text in specs if isinstance(text, str)), "")
 
 
 def _without_derived(tree: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from pairloom.columns.encoding import Encoding, Form
 from pairloom.engines import boosting, boosting_reference
 from pairloom.engines.base import Engine, EngineName, check_engine, run_engine
 from pairloom.engines.boosting import BLOCK_TREES
-from pairloom.models.base import Dtype, Many, code_of
+from pairloom.models.base import Dtype, Many
 from pairloom.models.boosting_growth import FIRST_LEAVES, begin, next_step, work
 from pairloom.models.boosting_state import BoostingState, Growing, Ring
 from pairloom.models.boosting_sum import BoostedSum, binned, check_bins
@@ -256,9 +256,8 @@ class Boosting(Many):
     def state_spec(self, n_features: int, t: int, room: int) -> StateSpec:
         spec = super().state_spec(n_features, t, room)
         return replace(
-            spec, symbols={**spec.symbols, "R": code_of(self.dtype), "B": -(-self.n_trees // BLOCK_TREES)},
-            check=partial(check_state, self, t),
-        )  # fmt: skip
+            spec, symbols={**spec.symbols, "B": -(-self.n_trees // BLOCK_TREES)}, check=partial(check_state, self, t)
+        )
 
 
 def check_state(model: Boosting, t: int, state: BoostingState) -> None:

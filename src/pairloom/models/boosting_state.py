@@ -32,7 +32,7 @@ class Ring:
     ``queues`` follow from labels and row numbers (:meth:`index`).
     """
 
-    X: Annotated[Array, "R n d"]
+    X: Annotated[Array, "X n d"]
     y: Annotated[Array, "label n"]
     weight: Annotated[Array, "f8 n 0:MASS"]
     row: Annotated[Array, "i8 n 0:BIG"]
@@ -145,7 +145,7 @@ def pop_oldest(quota: int, row: Array, after: Array, oldest: Array, size: Array)
 class Bins:
     """The cuts between the bins of each column, padded with infinity, and whether the column is a category."""
 
-    cuts: Annotated[Array, f"R d {N_CUTS}"]
+    cuts: Annotated[Array, f"X d {N_CUTS}"]
     category: Annotated[Array, "b1 d"]
 
 

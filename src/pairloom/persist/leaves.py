@@ -49,7 +49,8 @@ def check_array(array: Array, text: str, scope: Scope) -> None:
     sizes = ([scope.size(name) for name in one.shape or ()] for one in choices)
     spec = next((one for one, size in zip(choices, sizes, strict=True) if size == [*array.shape]), choices[-1])
     code = array.dtype.str[1:]
-    wanted = {"label": "f8", "R": scope.symbols.get("R") if array.ndim else "f8"}.get(spec.dtype, spec.dtype)
+    dtypes = {"label": "f8", "R": scope.symbols.get("R") if array.ndim else "f8", "X": scope.symbols.get("X")}
+    wanted = dtypes.get(spec.dtype, spec.dtype)
     if code != wanted and not (wanted is None and code in FLOATS):
         raise ValueError(f"must have the dtype {wanted}, not {code}")
     if spec.shape is not None:
