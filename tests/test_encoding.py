@@ -10,8 +10,8 @@ import pairloom
 from pairloom import AUCClassifier, Stream
 from pairloom.base.batch import Batch
 from pairloom.base.tree import copy, nbytes, same
-from pairloom.columns.encoding import Encoding
 from pairloom.estimators import BoostingClassifier
+from pairloom.features.encoding import Encoding
 from pairloom.models.boosting import Boosting
 from pairloom.persist import ModelFileError
 from tests.hostile import read, sign

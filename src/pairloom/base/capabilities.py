@@ -24,6 +24,20 @@ class Limited(Protocol):
         """Raise ValueError unless ``n`` more rows fit; ``state`` is None before the first row. Changes nothing."""
 
 
+class MayBeLimited:
+    """Base of the kinds of parts that may have both capabilities."""
+
+    @property
+    def limited(self) -> Limited | None:
+        """The part, if it grows up to a limit and then rejects further rows."""
+        return None
+
+    @property
+    def forgetting(self) -> Forgets | None:
+        """The part, if it can reduce the weight of past rows; some parts retain nothing of them."""
+        return None
+
+
 def decay_factors(mass: Array, keep: float) -> Array:
     """Return the factors by which weights ``mass`` decay: ``keep``, or less decay where ``MIN_MASS`` is reached.
 

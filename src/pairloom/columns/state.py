@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
+from pairloom.base import compact
 from pairloom.base.spec import Count, WrongState
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
@@ -24,15 +25,12 @@ from pairloom.columns.loops import (
 )
 from pairloom.columns.values import MAX_CATEGORY_LENGTH
 
-PLAIN_NUMBER, DATE_PART, CODE = "npc"
-"""Letters of the columns of the layout COMPACT."""
-
 KIND_CODES = {"number": NUMBER, "category": CATEGORY, "date": DATE, "drop": DROP, None: OPEN}
 KIND_NAMES = {code: kind or "open" for kind, code in KIND_CODES.items()}
 
 PLAIN, MARKED, CODES, COMPACT = range(4)
 """Layouts. PLAIN: all columns are numbers and are left unchanged. COMPACT: numbers, parts of dates and codes of
-categories, for an :class:`~pairloom.columns.encoding.Encoding`. MARKED: numbers and dates, each with a missing
+categories, for an :class:`~pairloom.features.encoding.Encoding`. MARKED: numbers and dates, each with a missing
 indicator, and one-hot categories. CODES: as COMPACT, with few codes. Models of earlier versions have the last two."""
 
 DATE_FEATURES = ("age", "day_sin", "day_cos", "week_sin", "week_cos", "year_sin", "year_cos", "missing")
@@ -67,14 +65,14 @@ class ColumnsState:
 
     @property
     def compact_kinds(self) -> str:
-        """The letters of an :class:`~pairloom.columns.encoding.Encoding` for the layout COMPACT.
+        """The letters of an :class:`~pairloom.features.encoding.Encoding` for the layout COMPACT.
 
         A column whose kind was open at first has room for a number or a date, and for a category after it.
         """
         sizes = np.diff(self.starts, append=self.width).tolist()
-        date = PLAIN_NUMBER + DATE_PART * (DATE_WIDTH - 1)
-        letters = {0: "", DATE_WIDTH: date, DATE_WIDTH + 1: date + CODE}
-        one = {NUMBER: PLAIN_NUMBER, CATEGORY: CODE}
+        date = compact.NUMBER + compact.DATE_PART * (DATE_WIDTH - 1)
+        letters = {0: "", DATE_WIDTH: date, DATE_WIDTH + 1: date + compact.CODE}
+        one = {NUMBER: compact.NUMBER, CATEGORY: compact.CODE}
         return "".join(
             one[kind] if size == 1 else letters[size] for kind, size in zip(self.plain_kinds, sizes, strict=True)
         )

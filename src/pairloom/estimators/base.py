@@ -16,7 +16,6 @@ from pairloom.base.typing import Array
 from pairloom.base.validation import as_rows, check_finite, checked_rows, row_of
 from pairloom.columns import ColumnReport, ColumnsLike
 from pairloom.columns.encoder import Encoder
-from pairloom.columns.encoding import Encoding
 from pairloom.columns.frames import Table, is_named
 from pairloom.columns.incoming import (
     Incoming,
@@ -38,6 +37,7 @@ from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.class_weight import ClassCounts
 from pairloom.estimators.parameters import estimator
 from pairloom.estimators.saving import SavableEstimator
+from pairloom.features.encoding import Encoding
 from pairloom.models.base import Dtype, Model
 from pairloom.stream import ArrivalScores, Hook, RecentScores, Stream
 from pairloom.stream.drift import watch_of

@@ -7,11 +7,11 @@ from typing import Annotated, Any, NamedTuple, Protocol
 import numpy as np
 
 from pairloom.base.batch import Batch
+from pairloom.base.compact import Form
 from pairloom.base.csr import CSRRows
 from pairloom.base.spec import Size
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
-from pairloom.columns.encoding import Form
 from pairloom.features.base import FeatureMap
 
 

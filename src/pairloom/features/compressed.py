@@ -14,7 +14,7 @@ from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
 from pairloom.features.capabilities import Cost, FrozenShare, FrozenSum, LinearSum, RacingMap, cost_of
 from pairloom.features.identity import Identity
-from pairloom.features.scaling import Scaler, smallest_spread
+from pairloom.features.scaling import WrapperState, smallest_spread
 
 MIN_ROWS = 64
 """Rows from which tails can be judged."""
@@ -30,20 +30,13 @@ COLUMNS_AT_ONCE = 512
 
 
 @node
-class CompressedState:
+class CompressedState(WrapperState):
     """Bounds, centre and spread of each column; the spread is 0 for columns whose tails are not heavy."""
 
-    inner: Annotated[Any, "@inner"]
     low: Annotated[Array, "R d"]
     high: Annotated[Array, "R d"]
     center: Annotated[Array, "R d finite"]
     spread: Annotated[Array, "R d finite"]
-
-    @property
-    def scaler(self) -> Scaler:
-        """The inner map's scaling of the compressed columns."""
-        scaler: Scaler = self.inner.scaler
-        return scaler
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array]:

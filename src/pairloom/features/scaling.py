@@ -72,6 +72,19 @@ class Scaler:
         return replace(self, reach=MAX_SCALED * self.scale / np.maximum(1.0, factor))
 
 
+@node
+class WrapperState:
+    """State of a map around an inner map, which scales the columns."""
+
+    inner: Annotated[Any, "@inner"]
+
+    @property
+    def scaler(self) -> Scaler:
+        """The scaling of the inner map."""
+        scaler: Scaler = self.inner.scaler
+        return scaler
+
+
 def fit_scaler(rule: Scaling, n_features: int, rows: Any) -> Scaler:
     """Fit a scaler to ``rows``, dense or CSR; a column that is constant, or nearly 0, keeps scale 1.
 

@@ -13,7 +13,7 @@ from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
 from pairloom.features.capabilities import Cost, RacingMap, cost_of
 from pairloom.features.fourier import RandomFourier, project
-from pairloom.features.scaling import Scaler
+from pairloom.features.scaling import WrapperState
 
 MIN_VARIANCE = 1e-6
 """Smallest variance used, relative to the largest: smaller variances are rounding errors in float32."""
@@ -26,23 +26,16 @@ BLOCK_SIZE = 1 << 17
 
 
 @node
-class WhitenedState:
+class WhitenedState(WrapperState):
     """Arrays of a fixed whitened map: factor ((z - mean) - (z - mean) @ directions @ cut).
 
     ``directions`` (D, k) and ``cut`` (k, D) are padded with zeros; ``factor`` has one number.
     """
 
-    inner: Annotated[Any, "@inner"]
     mean: Annotated[Array, "R D finite"]
     directions: Annotated[Array, "R D k finite"]
     cut: Annotated[Array, "R k D finite"]
     factor: Annotated[Array, "R 1 finite"]
-
-    @property
-    def scaler(self) -> Scaler:
-        """The inner map's scaling of the input columns."""
-        scaler: Scaler = self.inner.scaler
-        return scaler
 
     @property
     def gamma(self) -> Any:

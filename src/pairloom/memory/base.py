@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pairloom.base.capabilities import Forgets, Limited
+from pairloom.base.capabilities import MayBeLimited
 from pairloom.base.checks import check_choice
 from pairloom.base.csr import CSRRows
 from pairloom.base.spec import StateSpec, return_type
@@ -24,7 +24,7 @@ By = Literal["class", "joint"]
 
 
 @dataclass(frozen=True)
-class Memory(ABC):
+class Memory(MayBeLimited, ABC):
     """A rule that keeps a bounded set of past examples.
 
     Optional features are capabilities: properties that are None by default; a memory with the capability returns
@@ -92,16 +92,6 @@ class Memory(ABC):
     @property
     def csr(self) -> "CSRMemory | None":
         """The memory, if it uses points, and supports CSR points."""
-        return None
-
-    @property
-    def limited(self) -> Limited | None:
-        """The memory, if it grows up to a limit, and raises an error for the next row."""
-        return None
-
-    @property
-    def forgetting(self) -> Forgets | None:
-        """The memory, if the weights of its rows depend on the number of past rows."""
         return None
 
 

@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from pairloom.base.batch import Batch, Scored
-from pairloom.base.capabilities import Forgets, Limited
+from pairloom.base.capabilities import MayBeLimited
 from pairloom.base.clock import NEVER
+from pairloom.base.compact import Form
 from pairloom.base.csr import is_sparse
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
-from pairloom.columns.encoding import Encoding, Form
 from pairloom.features.capabilities import FrozenShare, FrozenSum, LinearSum
+from pairloom.features.encoding import Encoding
 from pairloom.pairs import Pairs
 
 Dtype = Literal["float32", "float64"]
@@ -25,7 +26,7 @@ class Instability(NamedTuple):
     text: str
 
 
-class Model(ABC):
+class Model(MayBeLimited, ABC):
     """A model that learns from a stream of rows. It is immutable; only the state, created by ``init``, changes.
 
     A stream (:class:`~pairloom.Stream`) owns the state, keeps the first rows until data-dependent settings are fixed,
@@ -109,16 +110,6 @@ class Model(ABC):
     @property
     def many(self) -> "Many | None":
         """The model, if it consists of several models that learn together."""
-        return None
-
-    @property
-    def limited(self) -> Limited | None:
-        """The model, if it accepts a limited number of rows."""
-        return None
-
-    @property
-    def forgetting(self) -> Forgets | None:
-        """The model, if it can reduce the weight of past rows; some models retain nothing of them."""
         return None
 
 

@@ -10,15 +10,16 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_count, check_number, check_part
+from pairloom.base.compact import Form
 from pairloom.base.csr import is_sparse
 from pairloom.base.randomness import fresh_seed, generator
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
-from pairloom.columns.encoding import Encoding, Form
 from pairloom.engines import boosting, boosting_reference
 from pairloom.engines.base import Engine, EngineName, check_engine, run_engine
 from pairloom.engines.boosting import BLOCK_TREES
+from pairloom.features.encoding import Encoding
 from pairloom.models.base import Dtype, Many
 from pairloom.models.boosting_growth import FIRST_LEAVES, begin, next_step, work
 from pairloom.models.boosting_state import BoostingState, Growing, Ring

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from pairloom.base.compiled import compiled
-from pairloom.base.spec import Count, Size
+from pairloom.base.spec import WEIGHT, Count
 from pairloom.base.tree import DERIVED, node
 from pairloom.base.typing import Array
 from pairloom.engines.bins import N_CUTS, bin_columns
@@ -199,7 +199,7 @@ class Generation:
     base: Annotated[Array, "f8 v finite"]
     bins: Count
     rows: Count
-    unit: Size
+    unit: Annotated[float, WEIGHT]
 
 
 @node

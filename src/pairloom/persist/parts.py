@@ -16,10 +16,10 @@ import pairloom.systems  # noqa: F401  defines all models, rules and parts
 from pairloom.base.batch import TimeColumn
 from pairloom.base.saving import Savable
 from pairloom.columns import Columns
-from pairloom.columns.encoding import Encoding
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.transformer import FeatureTransformer
 from pairloom.features import FeatureMap, Kernel, Linear
+from pairloom.features.encoding import Encoding
 from pairloom.losses import Loss
 from pairloom.memory import Memory
 from pairloom.models.base import Model

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 from pairloom.base.checks import check_choice, check_count, check_number, check_numbers
-from pairloom.columns.encoding import Form
+from pairloom.base.compact import Form
 from pairloom.engines.base import Engine, EngineName
 from pairloom.features import FeatureMap
 from pairloom.losses import LOSSES

@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_count, check_number, check_part
-from pairloom.columns.encoding import Encoding, Form
+from pairloom.base.compact import Form
 from pairloom.features import Compressed, FeatureMap, Forest, Gaussian, Identity, Landmarks
 from pairloom.features.capabilities import cost_of
+from pairloom.features.encoding import Encoding
 from pairloom.features.kernels import Gamma
 from pairloom.features.scaling import Scaling, check_scaling
 from pairloom.models.base import Many

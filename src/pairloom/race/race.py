@@ -9,13 +9,14 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
 from pairloom.base.clock import NEVER, REFIT_ROWS, mixes_at, next_evaluation, next_refit
+from pairloom.base.compact import Form
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.spec import PlainValues, StateSpec
 from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
-from pairloom.columns.encoding import Encoding, Form
 from pairloom.engines.base import EngineName
 from pairloom.features.capabilities import FrozenSum
+from pairloom.features.encoding import Encoding
 from pairloom.models.base import Dtype, Many, Model
 from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget

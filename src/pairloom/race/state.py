@@ -10,8 +10,8 @@ from pairloom.base.csr import is_sparse
 from pairloom.base.spec import Count
 from pairloom.base.tree import DERIVED, OPTIONAL, node
 from pairloom.base.typing import Array
-from pairloom.columns.encoding import Encoding
 from pairloom.features.capabilities import FrozenShare, FrozenSum
+from pairloom.features.encoding import Encoding
 from pairloom.models.base import Many
 from pairloom.race.evidence import Evidence
 from pairloom.race.mixing import soft_clip

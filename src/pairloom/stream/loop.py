@@ -6,7 +6,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.clock import NEVER, next_replay
-from pairloom.columns.encoding import Encoding
+from pairloom.features.encoding import Encoding
 from pairloom.models.base import Model
 from pairloom.stream.hooks import Hook
 from pairloom.stream.state import StreamState

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pairloom.base.batch import Batch
 from pairloom.base.spec import Count, Finite, PlainValues, StateSpec, WrongState
 from pairloom.base.tree import OPTIONAL, node
-from pairloom.columns.encoding import Encoding, EncodingState
+from pairloom.features.encoding import Encoding, EncodingState
 from pairloom.models.base import Model
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pairloom.base.threads import ONE_THREAD
 from pairloom.base.tree import copy, nbytes
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_unmasked, check_weight, rows_of
-from pairloom.columns.encoding import Encoding
+from pairloom.features.encoding import Encoding
 from pairloom.metrics.auc import mean_auc
 from pairloom.models.base import Model, shaped
 from pairloom.pairs import query_codes

@@ -2,20 +2,18 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count
+from pairloom.base.compact import CODE, DATE_PART, NUMBER, Form
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
-from pairloom.columns.encoding_loops import encode_rows
-from pairloom.columns.state import CODE, DATE_PART, PLAIN_NUMBER
-
-Form = Literal["numbers", "trees", "codes", "all"]
+from pairloom.features.encoding_loops import encode_rows
 
 FIRST_CODES = 16
 """Entries of a column for which there is room at first."""
@@ -101,7 +99,7 @@ class Encoding:
     def __post_init__(self) -> None:
         check_choice("form", self.form, Form)
         check_count("n_codes", self.n_codes)
-        if not self.kinds or set(self.kinds) - {PLAIN_NUMBER, DATE_PART, CODE}:
+        if not self.kinds or set(self.kinds) - {NUMBER, DATE_PART, CODE}:
             raise ValueError(f"kinds must consist of the letters n, p and c; got {self.kinds!r}")
 
     @cached_property
@@ -117,7 +115,7 @@ class Encoding:
     @cached_property
     def indicators(self) -> Array:
         """For each column in ``values``, the place of its missing indicator; -1 without one."""
-        marked = np.array([self.kinds[j] == PLAIN_NUMBER for j in self.values.tolist()], bool)
+        marked = np.array([self.kinds[j] == NUMBER for j in self.values.tolist()], bool)
         return np.where(marked, np.cumsum(marked) - 1, -1)
 
     @property
