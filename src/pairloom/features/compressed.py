@@ -19,9 +19,9 @@ from pairloom.features.scaling import WrapperState, smallest_spread
 MIN_ROWS = 64
 """Rows from which tails can be judged."""
 
-HEAVY = 4.0
+HEAVY = 6.5
 """A tail is heavy if its 99 % quantile is farther from the median than this many interquartile ranges. For a normal
-distribution it is 1.7, for an exponential one 3.6, for the exponential of a normal one 6.4."""
+distribution it is 1.7, for an exponential one 3.6, for the exponential of a standard normal one 6.4."""
 
 HEAVY_RARE = 8.0
 """The same for a column of which most values are equal: the largest deviation, in units of the median one."""
@@ -81,7 +81,7 @@ class Compressed(RacingMap):
         T(x) = \operatorname{asinh}\frac{x - m}{s}
 
     with the median m and the interquartile range s of the first rows. Other columns stay as they are. Values of all
-    columns are limited to the range seen and half of it on either side, so that a column that leaves its range cannot
+    columns are limited to the range seen and as much on either side, so that a column that leaves its range cannot
     dominate the score. T is shifted such that T(0) = 0: CSR rows stay CSR.
 
     Parameters
@@ -163,7 +163,8 @@ class Compressed(RacingMap):
 def _measure(rows: Array, smallest: float) -> Array:
     """Return bounds, medians, and the spread of columns with heavy tails: (4, columns)."""
     low, high = rows.min(axis=0), rows.max(axis=0)
-    margin, center, spread = (high - low) / 2, np.median(rows, axis=0), np.zeros(rows.shape[1])
+    margin = np.where(high > low, high - low, 1.0)  # a column that was constant keeps scale 1
+    center, spread = np.median(rows, axis=0), np.zeros(rows.shape[1])
     if len(rows) >= MIN_ROWS:
         first, q1, q3, last = np.quantile(rows, [0.01, 0.25, 0.75, 0.99], axis=0)
         tail = np.maximum(last - center, center - first)
