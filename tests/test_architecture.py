@@ -77,9 +77,9 @@ def fitted_on_a_frame():
     ("last", "module", "lists"),
     [
         ("Encoder.learn", "columns/encoder.py", []),
-        ("Folding.run", "models/exact.py", ["passes the numbers to the stream", "The linear and kernel candidates"]),
-        ("learn_block", "engines/cells.py", ["passes the numbers to the stream", "The forest takes"]),
-        ("Boosting.learn", "models/boosting.py", ["passes the numbers to the stream", "Boosting keeps the rows"]),
+        ("Folding.run", "models/exact.py", ["passes these rows to the stream", "The linear and kernel candidates"]),
+        ("learn_block", "engines/cells.py", ["passes these rows to the stream", "The forest takes"]),
+        ("Boosting.learn", "models/boosting.py", ["passes these rows to the stream", "Boosting keeps the rows"]),
     ],
 )
 def test_the_page_follows_a_frame_through_the_default_classifier(last, module, lists):

@@ -24,7 +24,7 @@ def useless_lines(model: Any) -> list[str]:
 
 def column_values(model: Any) -> dict[str, Any]:
     """Return the report on the columns of a model for JSON."""
-    names, report = ("missing", "malformed", *USELESS), model.columns_
+    names, report = ("missing", "malformed", "effects", *USELESS), model.columns_
     if report is None:
         return {"columns": None, "n_columns": model.n_features_in_, **{name: [] for name in names}}
     values = {name: getattr(report, name) for name in names}
@@ -32,7 +32,7 @@ def column_values(model: Any) -> dict[str, Any]:
 
 
 def column_lines(values: dict[str, Any]) -> list[str]:
-    """Return the lines of a report: the columns of each kind, with their missing and malformed values."""
+    """Return the lines of a report: the columns of each kind, their missing and malformed values, and categories."""
     kinds = values["columns"]
     if kinds is None:
         return [f"{values['n_columns']:,}, without names"]
@@ -41,6 +41,8 @@ def column_lines(values: dict[str, Any]) -> list[str]:
         f"{kind}: {list_names([name for name, own in kinds.items() if own == kind], gaps)}"
         for kind in sorted(set(kinds.values()))
     ]
+    for name, effects in values["effects"].items():
+        lines.append(f"{name}: {', '.join(f'{category!r} {value:+.2f}' for category, value in effects.items())}")
     return lines + [f"{text}: {list_names(values[what])}" for what, text in USELESS.items() if values[what]]
 
 

@@ -1,7 +1,7 @@
 """What is known about the columns of a stream, and the columns that are of little use to a model."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from string import punctuation
 
 import numpy as np
@@ -30,7 +30,8 @@ class ColumnReport:
 
     ``kinds``: by name; "open" for a column with missing values only. ``missing``: shares of missing values, malformed
     ones included. ``malformed``: numbers of malformed values that were treated as missing, of columns that have any.
-    ``categories``: those with their own feature.
+    ``categories``: those that are told apart. ``effects``: for each category column of a model, the five categories
+    that matter most, with the log-odds of the target relative to all rows (of real labels, the difference of means).
 
     Columns of little use to a model, which columns={name: "drop"} drops: ``constant``, with at most one distinct value
     so far; ``id_like``, which look like ids; ``free_text``, whose values are sentences.
@@ -43,6 +44,7 @@ class ColumnReport:
     free_text: list[str]
     missing: dict[str, float]
     malformed: dict[str, int]
+    effects: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def report_of(encoder: Encoder) -> ColumnReport:

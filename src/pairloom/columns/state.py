@@ -78,6 +78,13 @@ class ColumnsState:
         )
 
     @property
+    def places(self) -> dict[str, int]:
+        """The feature that has the code of each category column, in the layout COMPACT."""
+        opened = set(self.open_categories)
+        starts = zip(self.names, self.starts.tolist(), strict=True)
+        return {name: start + DATE_WIDTH if start in opened else start for name, start in starts}
+
+    @property
     def open_categories(self) -> list[int]:
         """The first features of categories whose kind was open at first, in the layout COMPACT."""
         sizes = np.diff(self.starts, append=self.width)

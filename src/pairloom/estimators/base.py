@@ -128,7 +128,17 @@ class StreamEstimator(SavableEstimator):
     def columns_(self) -> ColumnReport | None:
         """Report on the named columns; None if the rows have no names."""
         check_is_fitted(self)
-        return None if self._encoder is None else report_of(self._encoder)
+        if self._encoder is None:
+            return None
+        encoding, state, report = self.stream_.encoding, self.stream_.state, report_of(self._encoder)
+        if encoding is not None and state is not None and state.encoding is not None:
+            places = self._encoder.state.places
+            hidden = {*report.id_like} - dict(self._encoder.part.kinds).keys()
+            for name, known in report.categories.items():
+                if name in hidden:
+                    continue
+                report.effects[name] = encoding.effects(state.encoding, places[name], known)
+        return report
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         text = super().__repr__(N_CHAR_MAX)

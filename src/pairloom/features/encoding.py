@@ -169,6 +169,19 @@ class Encoding:
         """Return encoded rows."""
         return self._encoded(state, X, np.zeros((0, self.n_targets)), np.zeros(0))
 
+    def effects(self, state: EncodingState, column: int, names: list[str], n: int = 5) -> dict[str, float]:
+        """Return the n categories of a column that matter most, with their log-odds relative to all rows.
+
+        ``names``: of the codes 0, 1, ...; with several targets, the largest value of each category counts.
+        """
+        rows = np.full((len(names), len(self.kinds)), np.nan)
+        rows[:, column] = np.arange(len(names))
+        first = len(self.codes) + len(self.values) + int(np.searchsorted(self.codes, column)) * self.n_targets
+        values = replace(self, form="all").encode(state, rows)[:, first : first + self.n_targets]
+        largest = values[np.arange(len(values)), np.abs(values).argmax(axis=1)]
+        order = np.argsort(-np.abs(largest), kind="stable")[:n]
+        return {names[k]: float(largest[k]) for k in order.tolist() if largest[k]}
+
     def state_spec(self) -> StateSpec:
         """Return the specification of the state."""
         return StateSpec(EncodingState, check=self._check)
