@@ -9,6 +9,7 @@ import pairloom as pl
 from pairloom.base.tree import copy, same
 from pairloom.features import (
     Cauchy,
+    Compressed,
     Growing,
     Identity,
     Landmarks,
@@ -40,7 +41,7 @@ MEMORIES = (
 MAPS = (
     Identity(), Identity(scale="standard"), RandomFourier(6), RandomFourier(7, Laplace("median")),
     OrthogonalFourier(6, scale="wide"), Nystroem(3), Nystroem(2, Cauchy("median"), scale="minmax"),
-    Whitened(RandomFourier(6), 2), Growing(8, block=4), Landmarks(3),
+    Whitened(RandomFourier(6), 2), Compressed(Identity()), Growing(8, block=4), Landmarks(3),
 )  # fmt: skip
 LOSSES = (Square(), Hinge(), SquaredHinge(), Logistic())
 STEPS = (

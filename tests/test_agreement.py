@@ -12,6 +12,7 @@ from pairloom.engines.state import LOSS, SKIPPED, STEPS
 from pairloom.engines.state import PAIRS as N_PAIRS
 from pairloom.features import (
     Cauchy,
+    Compressed,
     Gaussian,
     Growing,
     Identity,
@@ -51,6 +52,7 @@ FEATURES = {
     "whitened": Whitened(RandomFourier(40, Gaussian("median"), scale="standard"), 8),
     "whitened nystroem": Whitened(Nystroem(40, Gaussian("median")), 6),
     "whitened linear": Whitened(Identity(), 3),
+    "compressed": Compressed(RandomFourier(40, Gaussian("median"))),
     "matern": RandomFourier(40, Matern52(0.1)),
     "growing": Growing(48, Gaussian("median"), 8, scale="standard"),
 }

@@ -11,6 +11,7 @@ from pairloom import Learner, PairwiseRanker, Stream, load, save
 from pairloom.base.tree import same
 from pairloom.estimators import FeatureTransformer
 from pairloom.features import (
+    Compressed,
     Gaussian,
     Growing,
     Identity,
@@ -106,6 +107,7 @@ def test_a_bare_stream_goes_on_with_every_memory(memory, csr, path):
 MAPS = [
     Growing(64, Gaussian("median"), block=16), OrthogonalFourier(16, Gaussian((1.0, 2.0, 0.5)), scale="minmax"),
     Nystroem(16, rank=8), Landmarks(16), Whitened(Whitened(Nystroem(16), 4), 3), Whitened(Identity(scale="wide"), 2),
+    Compressed(Landmarks(16)),
 ]  # fmt: skip
 
 
