@@ -72,8 +72,10 @@ LONG = (
 """Prefixes of test files that start processes, run scripts or compare engines on many options."""
 
 
-FIRST = (["test_every_estimator"], ["test_every_engine", "test_blocked", "test_adagrad"])
-"""Files that each of two processes runs first: loops in float32; in float64, and those of grids and ``AdaGrad``."""
+FIRST = (["test_every_estimator"], ["test_blocked", "test_every_engine", "test_adagrad"])
+"""Files that each of two processes runs first: loops in float32; those of grids, then in float64, and of ``AdaGrad``.
+
+Loops of boosting and forests are the same in float64: they are compiled while the other process compiles grids."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

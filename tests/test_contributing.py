@@ -89,8 +89,8 @@ def test_a_loss_without_its_compiled_half_is_for_the_reference_engine_alone(page
 
 def test_a_new_loss_runs_on_every_engine(page):
     X, y = make_stream("random", 300, 3)
-    for features, rows in ((RandomFourier(32), X), (Identity(), X), (Identity(), csr_array(X))):
-        learner = Learner(features=features, loss=page.Huberized(), step=Constant(0.05), dtype="float64", seed=0)
+    for rows in (X, csr_array(X)):  # each has a loop of its own, and grids have another
+        learner = Learner(features=Identity(), loss=page.Huberized(), step=Constant(0.05), dtype="float64", seed=0)
         truth = Stream(replace(learner, engine="reference")).partial_fit(X, y)
         np.testing.assert_allclose(Stream(learner).partial_fit(rows, y).coef, truth.coef, rtol=0, atol=1e-12)
     grid = Stream(Grid([learner, replace(learner, loss=Logistic())])).partial_fit(X, y)
