@@ -184,7 +184,7 @@ def test_pins_race_too(pins):
         if "features" in pins:
             assert candidate.features == pins["features"]
         if "scale" in pins and candidate.family in ("linear", "kernel"):
-            assert candidate.features.scale == pins["scale"]
+            assert candidate.features.inner.scale == pins["scale"]
     if "budget" in pins:
         assert [entrant.name for entrant in running] == ["linear"]
 

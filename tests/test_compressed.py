@@ -34,7 +34,7 @@ def test_only_heavy_tails_are_compressed_and_all_columns_limited():
     q1, median, q3 = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
     far = np.vstack([X[:5], np.full(5, 1e9), np.full(5, -1e9)])
     low, high = X.min(axis=0), X.max(axis=0)
-    margin = np.where(high > low, 0.0, 1.0)
+    margin = np.where(high > low, (high - low) / 2, 1.0)
     zero = np.clip(0.0, low - margin, high + margin)
     bounded = np.clip(far, low - margin, high + margin)
     expected = bounded - zero
@@ -78,7 +78,7 @@ def test_a_column_that_leaves_its_range_does_not_decide():
     later[:, 3] += 1000.0 * (np.arange(2000) % 2)
     linear = Portfolio(forests=(), boosted=None, kernels=())
     model = AUCClassifier(portfolio=linear, random_state=0).fit(X, y)
-    assert roc_auc_score(y, model.score_many(later)) > 0.9
+    assert roc_auc_score(y, model.score_many(later)) > 0.8
 
 
 def test_a_frozen_race_compresses_the_same(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from pairloom import Stream
 from pairloom.base.batch import Batch
 from pairloom.base.tree import nbytes
-from pairloom.features import Forest, Identity, Landmarks, RandomFourier
+from pairloom.features import Compressed, Forest, Identity, Landmarks, RandomFourier
 from pairloom.losses import LOSSES
 from pairloom.pairs import NO_QUERY, OppositeClass
 from pairloom.race import Boosted, Budget, Candidate, Descent, Exact, OneMap, Portfolio, Race, Steps
@@ -54,11 +54,18 @@ def test_a_linear_model_of_many_columns_learns_by_steps():
     assert not any(one.family == "kernel" for one in without)
 
 
+def with_landmarks(features, n):
+    """Return the map of a kernel candidate with another number of landmarks."""
+    return replace(features, inner=replace(features.inner, n_landmarks=n))
+
+
 def test_trees_are_not_grown_from_very_many_columns_and_these_are_taken_as_they_are():
     few, many = (Portfolio().candidates(d) for d in (2000, 2001))
     assert {one.family.split(",")[0] for one in few} == {"linear", "boosted", "forest", "kernel"}
     assert {one.family for one in many} == {"linear", "kernel"}
-    assert [one.features.scale for one in many if one.family == "linear"] == ["wide", None]
+    assert [one.features for one in many if one.family == "linear"] == [
+        Compressed(Identity(scale="wide")), Identity()
+    ]  # fmt: skip
     assert len([one for one in few if one.family == "linear"]) == 1
     assert len([one for one in replace(Portfolio(), scale=None).candidates(2001) if one.family == "linear"]) == 1
 
@@ -66,7 +73,7 @@ def test_trees_are_not_grown_from_very_many_columns_and_these_are_taken_as_they_
 def test_a_larger_space_only_where_it_is_larger():
     assert all(one.large is None for one in replace(SMALL, large_landmarks=16).candidates(4))
     kernel = SMALL.candidates(4)[-1]
-    assert kernel.larger(4) == {32: replace(kernel, features=replace(kernel.features, n_landmarks=32), large=None)}
+    assert kernel.larger(4) == {32: replace(kernel, features=with_landmarks(kernel.features, 32), large=None)}
     assert SMALL.candidates(4)[0].larger(4) == {}
 
 
@@ -159,14 +166,14 @@ def test_a_budget_has_a_limit_by_columns_unless_it_is_given():
 
 @pytest.mark.parametrize("d", [20, 100, 500])
 def test_by_default_everyone_takes_part(d):
-    assert Budget().admit(Portfolio(), d, 2) == Portfolio().candidates(d)
+    assert Budget().admit(Portfolio().candidates(d), d, 2) == Portfolio().candidates(d)
 
 
 @pytest.mark.parametrize("microseconds", [1e-3, 3.0, 10.0, 25.0, 40.0, 60.0, 90.0])
 @pytest.mark.parametrize("d", [4, 100, 800])
 def test_what_is_admitted_is_within_the_limit_in_the_order_of_the_portfolio(microseconds, d):
     budget, all_of_them = Budget(microseconds=microseconds), Portfolio().candidates(d)
-    admitted = budget.admit(Portfolio(), d, 2)
+    admitted = budget.admit(Portfolio().candidates(d), d, 2)
     names = [one.name for one in all_of_them]
     assert admitted[0] == all_of_them[0]
     places = [names.index(one.name) for one in admitted]
@@ -188,7 +195,7 @@ def test_what_is_admitted_is_within_the_limit_in_the_order_of_the_portfolio(micr
 
 @pytest.mark.parametrize("bytes_", [1, 10**6, 4 * 10**6, 2**23, 2**24])
 def test_what_is_admitted_is_within_half_of_the_bytes(bytes_):
-    admitted = Budget(bytes=bytes_).admit(Portfolio(), 20, 2)
+    admitted = Budget(bytes=bytes_).admit(Portfolio().candidates(20), 20, 2)
     assert admitted[0] == Portfolio().candidates(20)[0]
     assert len(admitted) == 1 or size(admitted, 20) <= bytes_ // 2
 
@@ -196,29 +203,29 @@ def test_what_is_admitted_is_within_half_of_the_bytes(bytes_):
 def test_forests_are_halved_before_they_are_left_out():
     linear, boosted, forest = Portfolio().candidates(20)[:3]
     limit = cost([linear, boosted, forest], 20)
-    assert Budget(microseconds=limit).admit(Portfolio(), 20, 2)[2] == forest
-    half = Budget(microseconds=limit - 1e-6).admit(Portfolio(), 20, 2)[2]
+    assert Budget(microseconds=limit).admit(Portfolio().candidates(20), 20, 2)[2] == forest
+    half = Budget(microseconds=limit - 1e-6).admit(Portfolio().candidates(20), 20, 2)[2]
     assert half == replace(forest, features=replace(forest.features, n_trees=50))
 
 
 def test_very_many_columns_leave_out_what_would_keep_too_many_dense_rows():
     """A forest that grows keeps rows dense: 4,096 of 47,236 columns are 0.8 GB."""
     d = 47_236
-    admitted = Budget().admit(Portfolio(), d, 2)
+    admitted = Budget().admit(Portfolio().candidates(d), d, 2)
     assert size(admitted, d) <= 2**29
     assert not any(one.features.sparse is not None for one in admitted)
     stream = Stream(Race(seed=0))
     stream.start(d)
     assert stream.nbytes < 2**29
-    assert Budget(bytes=2**33).admit(Portfolio(), d, 2) == Portfolio().candidates(d)
+    assert Budget(bytes=2**33).admit(Portfolio().candidates(d), d, 2) == Portfolio().candidates(d)
 
 
 def test_three_classes_and_float64_need_more_room():
     one = Portfolio().candidates(20)
     budget = Budget(bytes=2 * size(one, 20) + 1)
-    assert budget.admit(Portfolio(), 20, 2) == one
-    assert budget.admit(Portfolio(), 20, 3) != one
-    assert budget.admit(Portfolio(), 20, 2, itemsize=8) != one
+    assert budget.admit(Portfolio().candidates(20), 20, 2) == one
+    assert budget.admit(Portfolio().candidates(20), 20, 3) != one
+    assert budget.admit(Portfolio().candidates(20), 20, 2, itemsize=8) != one
 
 
 def test_first_rows_are_kept_in_a_quarter_of_the_bytes():
@@ -231,7 +238,7 @@ def test_first_rows_are_kept_in_a_quarter_of_the_bytes():
 def test_the_largest_space_that_fits_beside_the_others():
     small = Portfolio().candidates(20)
     kernel, others = small[-1], [one for one in small if one.family != "kernel"]
-    sizes = {m: replace(kernel, features=replace(kernel.features, n_landmarks=m), large=None) for m in (1024, 512, 256)}
+    sizes = {m: replace(kernel, features=with_landmarks(kernel.features, m), large=None) for m in (1024, 512, 256)}
     free = Budget(microseconds=1e6).enlarged(kernel, others, 20, 2)
     assert free == sizes[1024]
     for limit in (*(cost([*others, one], 20) + e for one in sizes.values() for e in (-1e-6, 1e-6)), 1.0):
@@ -240,8 +247,8 @@ def test_the_largest_space_that_fits_beside_the_others():
         assert found == (sizes[max(fit)] if fit else None)
     for m, one in sizes.items():
         budget = Budget(bytes=size([*others, one], 20), microseconds=1e6)
-        assert budget.enlarged(kernel, others, 20, 2).features.n_landmarks == m
-    odd = replace(kernel, large=replace(kernel.features, n_landmarks=255))
+        assert budget.enlarged(kernel, others, 20, 2).features.inner.n_landmarks == m
+    odd = replace(kernel, large=with_landmarks(kernel.features, 255))
     assert Budget(microseconds=1e6).enlarged(odd, others, 20, 2) is None  # not twice as many
 
 
@@ -257,19 +264,19 @@ def test_budgets_refuse_what_is_none(name, value):
 def test_pins_leave_what_has_the_value():
     default = Portfolio()
     assert pinned(default) is default
-    gamma = [one.features.kernel for one in pinned(default, gamma=0.3).candidates(5)[3:]]
+    gamma = [one.features.inner.kernel for one in pinned(default, gamma=0.3).candidates(5)[3:]]
     assert {(kernel.gamma, kernel.factor) for kernel in gamma} == {(0.3, 1.0)}
     assert len(gamma) == len({scale for scale, _ in default.kernels})
     scaled = [one for one in pinned(default, scale=None).candidates(5) if one.family in ("linear", "kernel")]
-    assert {one.features.scale for one in scaled} == {None}
+    assert {one.features.inner.scale for one in scaled} == {None}
     names = [one.name for one in scaled[1:]]
     assert names == list(dict.fromkeys(f"kernel, width {factor:g}, None" for _, factor in default.kernels))
     assert pinned(default, max_strata=7).candidates(1000)[0].head.max_strata == 7
     cut = pinned(default, n_components=20).candidates(5)
-    assert {one.features.n_landmarks for one in cut[3:]} == {20}
+    assert {one.features.inner.n_landmarks for one in cut[3:]} == {20}
     assert all(one.large is None for one in cut)
     between = pinned(default, n_components=300).candidates(5)[-1]
-    assert (between.features.n_landmarks, between.large.n_landmarks) == (128, 300)
+    assert (between.features.inner.n_landmarks, between.large.inner.n_landmarks) == (128, 300)
 
 
 def test_a_pinned_map_is_that_of_all():

@@ -136,8 +136,8 @@ def test_a_larger_space_comes_where_kernels_pay_and_not_where_they_do_not(make, 
     kernels = [one for one in stream.model.entrants(stream.learned) if one.candidate.family == "kernel"]
     if make is waves:
         assert [(one.large, one.stage) for one in kernels] == [(128, 1024)]
-        assert kernels[0].candidate.features.n_landmarks == 128
-        assert kernels[0].stream.learned.phi.landmarks.shape == (1, 128)
+        assert kernels[0].candidate.features.inner.n_landmarks == 128
+        assert kernels[0].stream.learned.phi.inner.landmarks.shape == (1, 128)
         assert "has 128 features now" in caplog.text
     else:
         assert [one.large for one in kernels] == [0] * len(kernels)
@@ -151,7 +151,7 @@ def test_a_budget_halves_the_larger_space_or_leaves_it_out():
     others = [one for one in KERNELS.candidates(1) if one.family != "kernel"]
     portfolio = replace(KERNELS, large_landmarks=256, kernels=(("minmax", 4.0),))
     for landmarks, expected in ((128, 128), (127, 0)):
-        size = replace(kernel, features=replace(kernel.features, n_landmarks=128), large=None)
+        size = replace(kernel, features=kernel.large, large=None)
         limit = sum(one.microseconds(1) for one in [*others, size]) + (1e-6 if landmarks == 128 else -1e-6)
         stream = Stream(race(portfolio=portfolio, budget=Budget(microseconds=limit))).partial_fit(X, y)
         found = {one.name: one.large for one in stream.learned.entrants}

@@ -201,7 +201,7 @@ NUMBERS = {
     "learned.standings.0.row": 1701,
     "learned.entrants.3.stream.learned.tally": np.nan,
     "learned.entrants.3.stream.learned.memory.scatter": np.inf,
-    "learned.entrants.3.stream.learned.phi.scaler.scale": 0.0,
+    "learned.entrants.3.stream.learned.phi.inner.scaler.scale": 0.0,
     "learned.entrants.2.stream.learned.phi.sample.scores": np.nan,
     "learned.entrants.2.stream.observed.recent.count": 1699,
     "observed.recent.count": 1700,

@@ -112,7 +112,7 @@ def test_parquet(tmp_path):
     rows, lines, kinds = read(tmp_path / "rows", chunk_rows=3)
     assert [tuple(row.values()) for row in rows] == ROWS
     assert lines == [1, 2, 3, 4]
-    assert kinds == {"a": "number", "b": "category", "c": "category"}
+    assert kinds == {"a": "number", "b": "category", "c": "date"}
 
 
 @examples(60)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairloom.base.batch import TimeColumn
 from pairloom.base.checks import check_choice
+from pairloom.base.compact import CODE
 from pairloom.base.randomness import RandomState, next_seed
 from pairloom.base.typing import Array
 from pairloom.base.validation import as_rows, check_finite, checked_rows, row_of
@@ -168,7 +169,7 @@ class StreamEstimator(SavableEstimator):
 
     def _reading(self, model: Model, columns: ColumnsState | None) -> tuple[Model, Encoding | None]:
         """Return the model for rows with these columns, and what it receives of them."""
-        if columns is None or columns.layout != COMPACT:
+        if columns is None or columns.layout != COMPACT or (model.takes_nan and CODE not in columns.compact_kinds):
             return model, None
         targets = tuple(map(float, model.pairs.targets)) if model.pairs.n_groups else ()
         n_codes = sum(columns_of(self.columns).n_codes(len(columns.names), compact=True))

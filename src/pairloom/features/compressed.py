@@ -81,8 +81,8 @@ class Compressed(RacingMap):
         T(x) = \operatorname{asinh}\frac{x - m}{s}
 
     with the median m and the interquartile range s of the first rows. Other columns stay as they are. Values of all
-    columns are limited to the range of the first rows, so that a column that leaves its range cannot dominate the
-    score. T is shifted such that T(0) = 0: CSR rows stay CSR.
+    columns are limited to the range of the first rows and half of it on either side, so that a column that leaves its
+    range cannot dominate the score. T is shifted such that T(0) = 0: CSR rows stay CSR.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Compressed(RacingMap):
 def _measure(rows: Array, smallest: float) -> Array:
     """Return bounds, medians, and the spread of columns with heavy tails: (4, columns)."""
     low, high = rows.min(axis=0), rows.max(axis=0)
-    margin = np.where(high > low, 0.0, 1.0)  # a column that was constant keeps scale 1
+    margin = np.where(high > low, (high - low) / 2, 1.0)  # a column that was constant keeps scale 1
     center, spread = np.median(rows, axis=0), np.zeros(rows.shape[1])
     if len(rows) >= MIN_ROWS:
         first, q1, q3, last = np.quantile(rows, [0.01, 0.25, 0.75, 0.99], axis=0)
