@@ -40,6 +40,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/engine.py
 	$(BIN)/python benchmarks/race.py
 	$(BIN)/python benchmarks/columns.py
+	$(BIN)/python benchmarks/payments.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/command_line.py
 	$(BIN)/python benchmarks/soak.py
