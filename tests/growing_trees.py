@@ -3,12 +3,12 @@
 import numpy as np
 
 from pairloom.features.tree_splits import (
-    BETTER,
+    MAX_DIFFERENCE,
     MAX_ROUNDS,
+    MIN_GAIN_RATIO,
     MIN_INFORMATIVE,
     MIN_JUDGED,
     MIN_LEAVES,
-    NEAR,
 )  # fmt: skip
 
 
@@ -86,7 +86,7 @@ class Grower:
 
     def pure(self, rows):
         own = self.targets[rows]
-        return bool((np.abs(own - own[0]) <= NEAR * np.abs(own[0])).all())
+        return bool((np.abs(own - own[0]) <= MAX_DIFFERENCE * np.abs(own[0])).all())
 
     def best(self, rows, pool):
         """The best of some random splits, and how many columns are left for the nodes below."""
@@ -104,7 +104,7 @@ class Grower:
                 self.order[here], self.order[pool] = self.order[pool], self.order[here]
             else:
                 done, here = done + (gain >= 0), here + 1
-                if gain >= 0 and (found is None or gain > best * BETTER):
+                if gain >= 0 and (found is None or gain > best * MIN_GAIN_RATIO):
                     best, found = gain, (column, cut, yes)
             if here >= pool:
                 here, rounds = 0, rounds + 1
@@ -124,6 +124,6 @@ class Grower:
                 for part in (seen[own], seen[~own]):
                     weight = self.weight[part]
                     gain += (np.square(weight @ self.targets[part]) / weight.sum()).sum()
-                if gain > best * BETTER:
+                if gain > best * MIN_GAIN_RATIO:
                     best, yes = gain, side if lost.any() else yes
         return best, float(cut), bool(yes)

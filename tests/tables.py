@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,18 +11,26 @@ from pairloom.race import Boosted, Descent, Exact, Portfolio
 
 ROOT = Path(__file__).parent.parent
 
-DATA = ("diabetes", "german", "usps", "ijcnn1", "a9a", "mnist", "covtype")
+SETS = ("diabetes", "german", "usps", "ijcnn1", "a9a", "mnist", "covtype")
+RAW = ("adult", "shoppers", "ai4i", "bank", "bank-before", "elec", "weather")
 
-RESULTS = {
+OF_SETS = {
     "AUCClassifier": ("`AUCClassifier()`, nothing tuned", "one"),
     "LightGBM": ("LightGBM, 500 trees of 31 leaves", "batch"),
     "LightGBM-255": ("LightGBM, 500 trees of 255 leaves", "batch"),
-    "ExtraTrees": ("scikit-learn, ExtraTrees", "batch"),
     "ARF": ("river, adaptive random forest, the first 20,000 rows", "one"),
     "logistic": ("scikit-learn, logistic regression", "batch"),
     "FPOGD-tuned": ("FPOGD, tuned for each set", "one"),
 }
 """Name of a contestant in docs/accuracy.json -> its name in the readme, and its number of passes."""
+
+OF_RAW = {
+    "AUCClassifier": ("`AUCClassifier()`", "one"),
+    "Boosting": ("`BoostingClassifier()`", "one"),
+    "LightGBM-7": ("LightGBM, 300 trees of 7 leaves", "batch"),
+    "LightGBM-defaults": ("LightGBM, defaults", "batch"),
+    "CatBoost": ("CatBoost, defaults", "batch"),
+}
 
 COLUMNS = 20
 """Number of columns for the costs in the table of candidates."""
@@ -31,19 +40,19 @@ def pipes(head, rule, rows):
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
 
 
-def results():
-    """Return the table of the readme: mean AUC over folds, empty without records, the best of each data set in bold."""
+def results(data, contestants):
+    """Return a table of the readme: mean AUC over folds, empty without records, the best of each data set in bold."""
     records = json.loads((ROOT / "docs" / "accuracy.json").read_text())
     found = {}
     for one in records:
         found.setdefault((one["contestant"], one["data"]), []).append(one["auc"])
-    shown = {key: f"{np.mean(aucs):.4f}" for key, aucs in found.items() if key[0] in RESULTS}
-    best = {data: max(text for (_, where), text in shown.items() if where == data) for data in DATA}
+    shown = {key: f"{np.mean(aucs):.4f}" for key, aucs in found.items() if key[0] in contestants}
+    best = {name: max((text for (_, where), text in shown.items() if where == name), default="") for name in data}
     rows = []
-    for name, titles in RESULTS.items():
-        texts = [shown.get((name, data), "") for data in DATA]
-        rows.append([*titles, *(f"**{t}**" if t == best[data] else t for t, data in zip(texts, DATA, strict=True))])
-    return pipes(["", "passes", *DATA], ["---", "---", *["---:"] * len(DATA)], rows)
+    for name, titles in contestants.items():
+        texts = [shown.get((name, where), "") for where in data]
+        rows.append([*titles, *(f"**{t}**" if t and t == best[d] else t for t, d in zip(texts, data, strict=True))])
+    return pipes(["", "passes", *data], ["---", "---", *["---:"] * len(data)], rows)
 
 
 def learner(head):
@@ -73,17 +82,21 @@ def candidates():
     return pipes(head, ["---", "---:", "---", "---:", "---:"], rows)
 
 
-TABLES = {"README.md": results, "docs/race.md": candidates}
+TABLES = (
+    ("README.md", partial(results, SETS, OF_SETS)),
+    ("README.md", partial(results, RAW, OF_RAW)),
+    ("docs/race.md", candidates),
+)
 
 
-def standing(page):
+def current(page, made):
     """Return the current table of a page: the first with the header of the generated one."""
-    head = re.escape(TABLES[page]().splitlines()[0])
+    head = re.escape(made().splitlines()[0])
     return re.search(rf"^{head}\n(\|.*\n)*\|.*", (ROOT / page).read_text(), re.MULTILINE)[0]
 
 
 if __name__ == "__main__":
-    for page, made in TABLES.items():
+    for page, made in TABLES:
         path = ROOT / page
-        path.write_text(path.read_text().replace(standing(page), made()))
+        path.write_text(path.read_text().replace(current(page, made), made()))
         print(f"{page}: updated the table")

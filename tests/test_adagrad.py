@@ -344,7 +344,7 @@ def test_squares_that_are_missing_or_too_many_are_refused(written, tmp_path):
     plain = {**header, "model": {**header["model"], "model": {**header["model"]["model"]}}}
     plain["model"]["model"]["step"] = {"part": "Constant", "eta": 0.1}
     path.write_bytes(sign(plain, arrays))
-    with pytest.raises(ModelFileError, match=r"squares must not be there"):
+    with pytest.raises(ModelFileError, match=r"squares must be absent"):
         load(path)
 
 

@@ -81,7 +81,7 @@ class State:
         """Raise ValueError unless exactly the expected fields are None."""
         for name, nothing in absent.items():
             if (getattr(self, name) is None) != nothing:
-                raise WrongState("must not be there" if nothing else "must be an array", name)
+                raise WrongState("must be absent" if nothing else "must be an array", name)
 
     @property
     def counted(self) -> float:

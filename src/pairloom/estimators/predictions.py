@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairloom.base.typing import Array
 from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_weight import ClassWeight, without_class_weight
-from pairloom.metrics.alerts import Threshold, choose_threshold, one_aim, threshold_at
+from pairloom.metrics.alerts import Threshold, choose_threshold, one_criterion, threshold_at
 from pairloom.metrics.auc import mean_auc
 from pairloom.metrics.intervals import Area, mean_area
 from pairloom.stream.calibration import Calibration, Fit, platt
@@ -226,7 +226,7 @@ class ClassifierPredictions(StreamEstimator):
         >>> cut.alert_rate.value, bool(cut.precision.low > 0.2), len(model.score_many(X[:9]) >= cut)
         (0.02, True, 9)
         """
-        name, value = one_aim(
+        name, value = one_criterion(
             alert_rate=alert_rate, per_thousand=per_thousand, precision=precision, cost_ratio=cost_ratio
         )
         positive, scores, weights = self._scored_positives()

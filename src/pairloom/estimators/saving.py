@@ -140,9 +140,9 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         check_class_weight(class_weight)
         counted = is_balanced(class_weight) and state.labels is not None
         if counted != (state.class_counts is not None):
-            raise WrongState(f"must {'' if counted else 'not '}be there", "class_counts")
+            raise WrongState(f"must be {'present' if counted else 'absent'}", "class_counts")
         if state.names is not None:
-            raise WrongState("must not be there: the header has them", "names")
+            raise WrongState("must be absent: the header has them", "names")
         if state.class_counts is not None and state.labels is not None:
             state.class_counts.check_with(state.labels)
         if state.columns is not None and state.columns.layout != COMPACT:

@@ -11,7 +11,7 @@ from pairloom.features.tree_columns import INFINITY, ZERO
 MAX_ROUNDS = 4
 """Maximum number of tries per column to find enough splits with enough rows on both sides."""
 
-NEAR = 3e-4
+MAX_DIFFERENCE = 3e-4
 """A node is a leaf if no target differs from the first by more than this share of it."""
 
 MIN_JUDGED, MIN_INFORMATIVE = 512, 64
@@ -21,13 +21,13 @@ of a rare class are."""
 MIN_SPARSENESS = 4
 """A list of rows is used if the share of ones is at most one in so many."""
 
-MANY = 2
+SEVERAL_CUTS = 2
 """Any number of cuts above 1."""
 
 MIN_LEAVES = 64
 """The rows that judge a split fill at least so many of the smallest leaves."""
 
-BETTER = 1.0 + 1e-9
+MIN_GAIN_RATIO = 1.0 + 1e-9
 """A split is better if its gain is, by this factor: the order of a sum does not matter then."""
 
 
@@ -104,13 +104,13 @@ def best_split(
         gain, goes = -1.0, False
         if cuts > 0:
             gain, goes = explained(end - start, n_left, n_lost, least, total, left, lost)
-        if gain < 0 and cuts < MANY:
+        if gain < 0 and cuts < SEVERAL_CUTS:
             pool -= 1
             order[here], order[pool] = order[pool], column
         else:
             done += gain >= 0
             here += 1
-            if gain >= 0 and gain > best * BETTER:
+            if gain >= 0 and gain > best * MIN_GAIN_RATIO:
                 found, threshold, yes, best = column, cut, goes, gain
         if here >= pool:
             here, rounds = 0, rounds + 1
@@ -123,7 +123,7 @@ def pure(sums: Array, start: int, stop: int) -> bool:
     mass: Any = sums[0, start]
     for c in range(1, sums.shape[0]):
         own: Any = sums[c, start]
-        near: Any = np.float32(NEAR) * abs(own)
+        near: Any = np.float32(MAX_DIFFERENCE) * abs(own)
         for i in range(start + 1, stop):
             if abs(sums[c, i] * mass - own * sums[0, i]) > near * sums[0, i]:
                 return False
@@ -169,7 +169,7 @@ def cut_values(
 ) -> tuple[int, int, float, int]:  # fmt: skip
     """Cut the values of a column at random, and add up both the rows up to the cut and those with missing values.
 
-    Return the numbers of these rows, the cut, and the number of cuts that the column has: 0, 1 or ``MANY``.
+    Return the numbers of these rows, the cut, and the number of cuts that the column has: 0, 1 or ``SEVERAL_CUTS``.
     """
     low, high, n_lost = gather(X, rows, column, start, stop, values)
     if not low < high:
@@ -179,7 +179,7 @@ def cut_values(
     if n_lost > 0:
         sum_lost(sums, values, start, n, lost)
     few = min(n_left, n - n_left) < least and n_lost == 0
-    return n_left, n_lost, cut, 1 if few and two_valued(values, n, low, high) else MANY
+    return n_left, n_lost, cut, 1 if few and two_valued(values, n, low, high) else SEVERAL_CUTS
 
 
 @compiled
@@ -274,7 +274,7 @@ def explained(
             for c in range(1, total.shape[0]):
                 s = left[c] + (lost[c] if side == 1 else 0.0)
                 gain += s * s / mass + (total[c] - s) * (total[c] - s) / (total[0] - mass)
-            if gain > best * BETTER:
+            if gain > best * MIN_GAIN_RATIO:
                 best, yes = gain, side == 1 if n_lost > 0 else yes
     return best, yes
 

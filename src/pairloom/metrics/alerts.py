@@ -13,7 +13,7 @@ from pairloom.metrics.intervals import Estimate, wilson
 ROUNDING = 1e-12
 """Relative tolerance when sums of weights are compared."""
 
-AIMS = {
+CRITERIA = {
     "alert_rate": (0.0, 1.0),
     "per_thousand": (0.0, 1000.0),
     "precision": (0.0, 1.0),
@@ -117,7 +117,9 @@ def choose_threshold(
     >>> float(choose_threshold(y, scores, cost_ratio=4)), float(choose_threshold(y, scores, precision=0.6))
     (0.2, 0.2)
     """
-    name, value = one_aim(alert_rate=alert_rate, per_thousand=per_thousand, precision=precision, cost_ratio=cost_ratio)
+    name, value = one_criterion(
+        alert_rate=alert_rate, per_thousand=per_thousand, precision=precision, cost_ratio=cost_ratio
+    )
     positive, scores, weights = check_metric_inputs(y, scores, sample_weight, pos_label)
     if not np.isfinite(scores).all():
         raise ValueError("a threshold needs finite scores; got an infinite one")
@@ -162,14 +164,14 @@ def alert_threshold(scores: Array, rate: float) -> float:
     return float(alerted.min() if len(alerted) else np.nextafter(top.max(), np.inf))
 
 
-def one_aim(**aims: Any) -> tuple[str, float]:
+def one_criterion(**criteria: Any) -> tuple[str, float]:
     """Return the only criterion that is not None, and its value; raise ValueError otherwise, or if it is invalid."""
-    given = {name: value for name, value in aims.items() if value is not None}
-    if len(given) != 1 or not given.keys() <= AIMS.keys():
-        names = ", ".join(f"{name}=" for name in AIMS)
+    given = {name: value for name, value in criteria.items() if value is not None}
+    if len(given) != 1 or not given.keys() <= CRITERIA.keys():
+        names = ", ".join(f"{name}=" for name in CRITERIA)
         raise ValueError(f"threshold takes exactly one of {names}; got {', '.join(given) or 'none'}")
     [(name, value)] = given.items()
-    low, high = AIMS[name]
+    low, high = CRITERIA[name]
     check_number(name, value, low, high, open_low=True)
     return name, float(value)
 

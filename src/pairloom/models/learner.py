@@ -193,9 +193,9 @@ class Learner(Mapped):
         adapts = self.step.per_coordinate
         state.check_absent(squares=not adapts, cells=not self.by_cells)
         if state.lazy is not None and (state.lazy.squares is not None) != adapts:
-            raise WrongState("must be an array" if adapts else "must not be there", "lazy.squares")
+            raise WrongState("must be an array" if adapts else "must be absent", "lazy.squares")
         if (state.memory.slots.rows is None) != (self.features.growing is None):
-            raise WrongState("must be there if and only if features grow", "memory.slots.rows")
+            raise WrongState("must be present if and only if features grow", "memory.slots.rows")
 
     def next_row(self, state: State) -> int:
         """Return a row up to which the features do not change."""
