@@ -81,7 +81,30 @@ def more_columns(header, arrays):
     arrays["columns.kinds"] = np.append(arrays["columns.kinds"], 0)
 
 
+def encoding_with(name, change):
+    def apply(header, arrays):
+        path = f"stream.encoding.{name}"
+        arrays[path] = change(arrays[path].copy())
+
+    return apply
+
+
+def put(place, value):
+    def change(array):
+        array[place] = value
+        return array
+
+    return change
+
+
 HOSTILE = {
+    "codes beyond the sums": encoding_with("offsets", put(1, 10**6)),
+    "fewer entries": encoding_with("sums", lambda array: array[:-1]),
+    "a negative weight": encoding_with("sums", put((0, 0), -1.0)),
+    "an infinite sum": encoding_with("sums", put((0, 1), np.inf)),
+    "a sum too few": encoding_with("totals", lambda array: array[:-1]),
+    "a weight without rows": encoding_with("totals", put(-1, 0.0)),
+    "a number too few": encoding_with("numbers", lambda array: array[:, :-1]),
     "an invalid kind": arrays_with("kinds", 0, 7),
     "a category too many": arrays_with("kinds", 0, 1),
     "a column that starts elsewhere": arrays_with("starts", 2, 5),

@@ -34,6 +34,10 @@ ZERO_PADDED = r"[-+]?0[0-9xX][0-9a-fA-F]*"
 """An integer with leading zeros, such as a postal code: 01 is not 1."""
 
 
+MAX_CODES = 1 << 20
+"""Maximum number of codes, which float32 represents exactly."""
+
+
 @dataclass(frozen=True)
 class Columns:
     """How the columns of data frames and mappings become numbers.
@@ -68,8 +72,11 @@ class Columns:
             check_choice(f"columns[{name!r}]", kind, Kind)
         object.__setattr__(self, "kinds", tuple(pinned.items()))
         for name in ("max_categories", "n_hashed"):
-            if getattr(self, name) is not None:
-                check_count(name, getattr(self, name))
+            value = getattr(self, name)
+            if value is not None:
+                check_count(name, value)
+                if value > MAX_CODES:
+                    raise ValueError(f"{name} must be at most {MAX_CODES:,}; got {value:,}")
         if self.marks_after != 0 or isinstance(self.marks_after, bool):
             check_count("marks_after, unless it is 0,", self.marks_after)
         check_choice("on_text", self.on_text, OnText)

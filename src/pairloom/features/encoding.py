@@ -39,6 +39,8 @@ class EncodingState:
             raise WrongState("must have a sum for each target", "sums")
         if self.offsets[0] or self.offsets[-1] != len(self.sums) or (np.diff(self.offsets) < FIRST_CODES).any():
             raise WrongState("must be in order", "offsets")
+        if (self.totals[0] > 0) != (self.totals[-1] > 0):
+            raise WrongState("must have a weight and a number of rows", "totals")
         if (self.sums[:, 0] < 0).any() or (self.totals[[0, -1]] < 0).any() or (self.numbers[[0, 2]] < 0).any():
             raise WrongState("must not be negative", "sums")
 
