@@ -1,7 +1,7 @@
 """AUC against time per row: one panel per data set."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -47,14 +47,14 @@ def look(name: str) -> Look:
 
 
 def draw(records: Records, data: tuple[Data, ...], out: Path) -> None:
-    """Save one panel per data set that has records; the legend takes the last place."""
+    """Save one panel per data set that has records; the legend takes the last place, or a line above full rows."""
     panels = []
     for one in data:
         found = {c.name: made for c in CONTESTANTS if (made := summary(records, one.name, c.name))}
         if found:
             panels.append((one, found))
     columns = 4 if len(panels) > 3 else len(panels) + 1
-    rows = -(-(len(panels) + 1) // columns)
+    rows, full = -(-len(panels) // columns), len(panels) % columns == 0
     figure = Figure(figsize=(3.4 * columns, 3.5 * rows + 0.3), dpi=150, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     places = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -63,7 +63,9 @@ def draw(records: Records, data: tuple[Data, ...], out: Path) -> None:
     for axes in places[len(panels) :]:
         axes.axis("off")
     shown = {name for _, found in panels for name in found if not look(name).first}
-    legend(places[len(panels)], {c.package for c in CONTESTANTS if c.name in shown})
+    packages = {c.package for c in CONTESTANTS if c.name in shown}
+    where = {"loc": "outside upper center", "ncols": 8} if full else {"loc": "center left"}
+    legend(figure if full else places[len(panels)], packages, where)
     machines = {r.machine for r in records.all.values() if any(r.data == one.name for one in data)}
     note = f", {len(machines)} machines" if len(machines) > 1 else ""
     figure.supxlabel(f"microseconds per row to learn, one thread{note} (log scale)", fontsize=10, color=INK)
@@ -95,7 +97,7 @@ def draw_panel(axes: Axes, data: Data, found: dict[str, Summary]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}" if x >= 1 else f"{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_locator(FixedLocator([1.0 - auc for auc in round_aucs(*axes.get_ylim())]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda gap, _: f"{1 - gap:.4f}".rstrip("0").ljust(4, "0")))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda gap, _: f"{1 - gap:.5f}".rstrip("0").ljust(4, "0")))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_title(data.title, loc="left", fontsize=10, fontweight="bold", color=INK, pad=16)
     size_of = f"{data.n_rows:,} rows, {data.n_features} columns"
@@ -140,7 +142,7 @@ def write_labels(axes: Axes, found: dict[str, Summary]) -> None:
     )  # fmt: skip
 
 
-def legend(axes: Axes, packages: set[str]) -> None:
+def legend(parent: Axes | Figure, packages: set[str], where: dict[str, Any]) -> None:
     """Colours are packages, of which those on the panels are listed; shapes are passes."""
 
     def handle(marker: str, colour: str, size: float = 7.0) -> Line2D:
@@ -151,5 +153,5 @@ def legend(axes: Axes, packages: set[str]) -> None:
         "one pass over the rows": handle("o", FAINT),
         "batch: all rows at hand": handle("s", FAINT),
     } | {NOTES.get(name, name): handle("D", colour) for name, colour in PACKAGES.items() if name in packages}
-    axes.legend(shown.values(), shown.keys(), loc="center left", frameon=False, fontsize=9, labelspacing=0.8,
-                labelcolor=INK)  # fmt: skip
+    looks = {"frameon": False, "fontsize": 9, "labelspacing": 0.8, "labelcolor": INK}
+    parent.legend(shown.values(), shown.keys(), **where, **looks)
