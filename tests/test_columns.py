@@ -89,10 +89,10 @@ def test_a_row_is_encoded_by_what_came_before_it(rows, cut):
     expected = [naive.row(row) for row in rows]
     part = Columns(KINDS, max_categories=3, n_hashed=2, marks_after=0)
     frame = pl.DataFrame(rows, schema={"a": float, "b": float, "c": str, "d": datetime}, strict=False)
-    encoder = Encoder.of_table(part, table_of(frame), MARKED)
+    encoder = Encoder.of_table(part, table_of(frame), (MARKED, MARKED))
     found = [learned(encoder, table_of(piece)) for piece in (frame[:cut], frame[cut:]) if len(piece)]
     np.testing.assert_allclose(np.concatenate(found), expected, rtol=1e-12, atol=1e-9)
-    by_row = Encoder.of_row(part, rows[0], MARKED)
+    by_row = Encoder.of_row(part, rows[0], (MARKED, MARKED))
     np.testing.assert_array_equal(np.concatenate([learned(by_row, row) for row in rows]), np.concatenate(found))
     assert_same(encoder, by_row)
 

@@ -10,6 +10,7 @@ import pairloom
 from pairloom.base.tree import same
 from pairloom.columns import Columns
 from pairloom.columns.loops import COUNT, HIGH, MASS
+from pairloom.features import Forest
 from pairloom.persist import ModelFileError
 from pairloom.systems import FPOGD
 from tests.hostile import hostile, read, sign
@@ -21,6 +22,16 @@ def saved(tmp_path_factory):
     frame, y = mixed(80)
     path = tmp_path_factory.mktemp("columns") / "model"
     pairloom.save(FPOGD(n_components=8, columns={"items": "category"}, random_state=0).fit(frame, y), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def encoded(tmp_path_factory):
+    """A model with an encoding."""
+    frame, y = mixed(80)
+    path = tmp_path_factory.mktemp("encoded") / "model"
+    model = FPOGD(features=Forest(4, max_leaves=8), columns={"items": "category"}, random_state=0)
+    pairloom.save(model.fit(frame, y), path)
     return path
 
 
@@ -97,7 +108,7 @@ def put(place, value):
     return change
 
 
-HOSTILE = {
+HOSTILE_ENCODING = {
     "codes beyond the sums": encoding_with("offsets", put(1, 10**6)),
     "fewer entries": encoding_with("sums", lambda array: array[:-1]),
     "a negative weight": encoding_with("sums", put((0, 0), -1.0)),
@@ -105,6 +116,9 @@ HOSTILE = {
     "a sum too few": encoding_with("totals", lambda array: array[:-1]),
     "a weight without rows": encoding_with("totals", put(-1, 0.0)),
     "a number too few": encoding_with("numbers", lambda array: array[:, :-1]),
+}
+
+HOSTILE = {
     "an invalid kind": arrays_with("kinds", 0, 7),
     "a category too many": arrays_with("kinds", 0, 1),
     "a column that starts elsewhere": arrays_with("starts", 2, 5),
@@ -128,10 +142,20 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_columns_are_refused(saved, name):
-    header, arrays = read(saved)
-    HOSTILE[name](header, arrays)
-    path = saved.with_name("hostile")
+@pytest.mark.parametrize("model", ["saved", "encoded"])
+def test_hostile_columns_are_refused(request, model, name):
+    refuse(request.getfixturevalue(model), HOSTILE[name])
+
+
+@pytest.mark.parametrize("name", HOSTILE_ENCODING)
+def test_hostile_encodings_are_refused(encoded, name):
+    refuse(encoded, HOSTILE_ENCODING[name])
+
+
+def refuse(valid, change):
+    header, arrays = read(valid)
+    change(header, arrays)
+    path = valid.with_name("hostile")
     path.write_bytes(sign(header, arrays))
     with pytest.raises(ModelFileError):
         pairloom.load(path)

@@ -13,7 +13,7 @@ from pairloom.columns.inference import infer_kind
 from pairloom.columns.kinds import Columns, Kind
 from pairloom.columns.loops import CATEGORY, DATE_WIDTH, NUMBER, OPEN, encode
 from pairloom.columns.reading import Values, read_row, read_table
-from pairloom.columns.state import CODES, COMPACT, MARKED, PLAIN, ColumnsState, first_state
+from pairloom.columns.state import CODES, COMPACT, MARKED, ColumnsState, Layouts, first_state
 from pairloom.columns.values import is_blank
 
 UNKNOWN_CODE = -1
@@ -41,28 +41,28 @@ class Encoder:
         self.n_named, self.n_shared = part.n_codes(len(state.names), compact=state.layout == COMPACT)
 
     @classmethod
-    def of_table(cls, part: Columns, table: Table, layout: int | None) -> Self:
+    def of_table(cls, part: Columns, table: Table, layouts: Layouts) -> Self:
         """Return the encoder of a stream that begins with the first row of a table; its kinds are those of the table.
 
-        ``layout``: None means PLAIN if all columns are numbers whose kind the user has not set, otherwise COMPACT.
+        ``layouts``: the layout if all columns are numbers whose kind the user has not set, and the layout otherwise.
         """
         pinned, kinds = dict(part.kinds), list(table.declared)
         for j, (name, column) in enumerate(zip(table.names, table.columns, strict=True)):
             if kinds[j] is None and name not in pinned and not is_blank(column[0]):
                 kinds[j] = infer_kind(column.tolist(), name)
-        return cls._of(part, table.names, kinds, layout)
+        return cls._of(part, table.names, kinds, layouts)
 
     @classmethod
-    def of_row(cls, part: Columns, row: Mapping[Any, Any], layout: int | None) -> Self:
+    def of_row(cls, part: Columns, row: Mapping[Any, Any], layouts: Layouts) -> Self:
         """Return the encoder of a stream that begins with this row."""
         if not row or not all(isinstance(name, str) for name in row):
             raise ValueError(f"the column names of a row given as a mapping must be strings, got {list(row)}")
         pinned = dict(part.kinds)
         kinds = [None if name in pinned else infer_kind([value], name) for name, value in row.items()]
-        return cls._of(part, list(row), kinds, layout)
+        return cls._of(part, list(row), kinds, layouts)
 
     @classmethod
-    def _of(cls, part: Columns, names: list[str], inferred: Sequence[Kind | None], layout: int | None) -> Self:
+    def _of(cls, part: Columns, names: list[str], inferred: Sequence[Kind | None], layouts: Layouts) -> Self:
         pinned: dict[str, Kind] = dict(part.kinds)
         unknown = sorted(pinned.keys() - set(names))
         if unknown:
@@ -71,8 +71,7 @@ class Encoder:
         used = [name for name, kind in kinds.items() if kind != "drop"]
         if not used:
             raise ValueError("columns= drops all columns: there is nothing to learn from")
-        if layout is None:
-            layout = PLAIN if all(kinds[name] == "number" and name not in pinned for name in used) else COMPACT
+        layout = layouts[not all(kinds[name] == "number" and name not in pinned for name in used)]
         n_codes = sum(part.n_codes(len(names), compact=layout == COMPACT))
         return cls(part, first_state(names, list(kinds.values()), layout, n_codes))
 

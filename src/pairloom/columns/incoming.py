@@ -13,6 +13,7 @@ from pairloom.columns.encoder import Encoder
 from pairloom.columns.frames import Table, is_named, table_of
 from pairloom.columns.kinds import ColumnsLike, columns_of
 from pairloom.columns.reading import Values
+from pairloom.columns.state import Layouts
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,11 @@ class Incoming:
         """Return some of the rows, by a mask; after ``read``, by a slice."""
         return replace(self, rows=self.rows[keep], time=None if self.time is None else self.time[keep])
 
-    def read(self, columns: ColumnsLike, layout: int | None) -> "Incoming":
+    def read(self, columns: ColumnsLike, layouts: Layouts) -> "Incoming":
         """Return the rows with valid values, or raise ValueError; the first table of a stream makes an encoder."""
         if not isinstance(self.rows, Table):
             return self
-        encoder = self.encoder or Encoder.of_table(columns_of(columns), self.rows, layout)
+        encoder = self.encoder or Encoder.of_table(columns_of(columns), self.rows, layouts)
         return replace(self, rows=encoder.read(self.rows, self.dtype), encoder=encoder)
 
     def numbers(self, weight: Array) -> Any:
@@ -53,13 +54,13 @@ class Incoming:
         return self.rows if self.encoder is None else self.encoder.learn(self.rows, weight, self.dtype)
 
 
-def first_row(x: Any, dtype: str, columns: ColumnsLike, layout: int | None) -> Incoming | None:
+def first_row(x: Any, dtype: str, columns: ColumnsLike, layouts: Layouts) -> Incoming | None:
     """Return the first row of a stream, if it has named columns; otherwise None."""
     x = named_row(x)
     if not isinstance(x, Mapping):
         check_unpinned(columns)
         return None
-    encoder = Encoder.of_row(columns_of(columns), x, layout)
+    encoder = Encoder.of_row(columns_of(columns), x, layouts)
     return Incoming(encoder.read(x, dtype), dtype, encoder)
 
 

@@ -46,9 +46,9 @@ class Columns:
     ----------
     kinds : kinds by name, such as {"device": "category", "id": "drop"}; those of other columns are inferred.
     max_categories : number of categories of a column that are stored, in order of arrival. None: 4,096, but about
-        65,536 in all columns; 16 in a :class:`~pairloom.columns.ColumnEncoder`.
-    n_hashed : number of groups, by hash, that all further categories of a column form. None: 1,024; 4 in a
-        :class:`~pairloom.columns.ColumnEncoder`.
+        65,536 in all columns; 16 where they become one-hot columns.
+    n_hashed : number of groups, by hash, that all further categories of a column form. None: 1,024; 4 where they become
+        one-hot columns.
     marks_after : missing values of a number or date column before its missing indicator is used. Until then the
         indicator is 0: from a few rows, a model would learn noise.
     on_text : what to do with a malformed value of a number or date column: "raise", or treat it as "missing"; such

@@ -31,7 +31,10 @@ KIND_NAMES = {code: kind or "open" for kind, code in KIND_CODES.items()}
 PLAIN, MARKED, CODES, COMPACT = range(4)
 """Layouts. PLAIN: all columns are numbers and are left unchanged. COMPACT: numbers, parts of dates and codes of
 categories, for an :class:`~pairloom.features.encoding.Encoding`. MARKED: numbers and dates, each with a missing
-indicator, and one-hot categories. CODES: as COMPACT, with few codes. Models of earlier versions have the last two."""
+indicator, and one-hot categories. CODES: as COMPACT, with few codes, in models of earlier versions."""
+
+Layouts = tuple[int, int]
+"""The layout of columns that are all numbers, and that of mixed columns."""
 
 DATE_FEATURES = ("age", "day_sin", "day_cos", "week_sin", "week_cos", "year_sin", "year_cos", "missing")
 

@@ -15,7 +15,7 @@ from pairloom.columns.encoder import Encoder
 from pairloom.columns.incoming import Incoming, first_row, named_columns, one_row
 from pairloom.columns.kinds import ColumnsLike
 from pairloom.columns.report import ColumnReport, report_of
-from pairloom.columns.state import CODES, MARKED, feature_names
+from pairloom.columns.state import CODES, MARKED, Layouts, feature_names
 
 
 class ColumnEncoder(TransformerMixin, BaseEstimator):
@@ -76,7 +76,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
                 encoder.learn(values, weight, self.dtype)
             return self
         self._check_parameters()
-        row = first_row(x, self.dtype, self.columns, CODES if self.codes else MARKED)
+        row = first_row(x, self.dtype, self.columns, self._layouts)
         if row is None or row.encoder is None:
             raise ValueError("the first row must be a mapping from column names")
         if weight[0]:
@@ -111,6 +111,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return self._encoder is not None
 
+    @property
+    def _layouts(self) -> Layouts:
+        layout = CODES if self.codes else MARKED
+        return layout, layout
+
     def _fitted(self) -> Encoder:
         if self._encoder is None:
             raise NotFittedError(f"this {type(self).__name__} has seen no rows yet: call fit, partial_fit or learn_one")
@@ -135,7 +140,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             validate_data(self, X, reset=False, skip_check_array=True)
         if keep.any():
             rows = Incoming(table[keep], self.dtype, None if first else self._encoder)
-            rows = rows.read(self.columns, CODES if self.codes else MARKED)
+            rows = rows.read(self.columns, self._layouts)
             with DeferredSignals():
                 if first:
                     validate_data(self, X, reset=True, skip_check_array=True)

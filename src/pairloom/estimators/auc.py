@@ -12,6 +12,7 @@ from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
+from pairloom.columns.state import COMPACT, PLAIN, Layouts
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.classifier import PairwiseClassifier
@@ -121,6 +122,10 @@ class AUCClassifier(PairwiseClassifier):
     @property
     def card(self) -> Card:
         return Card("this library", "budget", "budget", model="kernel", settled=DROP_FROM_ROW)
+
+    @property
+    def _layouts(self) -> Layouts:
+        return COMPACT if self._takes_nan else PLAIN, COMPACT
 
     def _make_model(self, n_classes: int, seed: int | None) -> Race:
         for name, kind in (("budget", Budget), ("portfolio", Portfolio), ("features", FeatureMap)):

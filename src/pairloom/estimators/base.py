@@ -29,7 +29,7 @@ from pairloom.columns.incoming import (
 )
 from pairloom.columns.kinds import columns_of
 from pairloom.columns.report import report_of
-from pairloom.columns.state import COMPACT, ColumnsState
+from pairloom.columns.state import COMPACT, MARKED, PLAIN, ColumnsState, Layouts
 from pairloom.columns.times import time_of_row, times_of_array, times_of_frame
 from pairloom.engines.base import EngineName
 from pairloom.engines.state import LOSS, PAIRS, STEPS
@@ -163,9 +163,9 @@ class StreamEstimator(SavableEstimator):
         return getattr(getattr(self, "features", None), "takes_nan", False) and not by_input
 
     @property
-    def _layout(self) -> int | None:
-        """Layout of named columns; None: by their kinds."""
-        return COMPACT if self._takes_nan else None
+    def _layouts(self) -> Layouts:
+        """The layout of columns that are all numbers, and that of mixed columns."""
+        return (COMPACT, COMPACT) if self._takes_nan else (PLAIN, MARKED)
 
     def _reading(self, model: Model, columns: ColumnsState | None) -> tuple[Model, Encoding | None]:
         """Return the model for rows with these columns, and what it receives of them."""
@@ -217,7 +217,7 @@ class StreamEstimator(SavableEstimator):
         """Validate one row."""
         if not self._started:
             check_choice("dtype", self.dtype, Dtype)
-            named = first_row(x, self.dtype, self.columns, self._layout)
+            named = first_row(x, self.dtype, self.columns, self._layouts)
             return named or Incoming(row_of(x, None, None, self.dtype, nan=self._takes_nan), self.dtype)
         dtype, encoder = self.stream_.model.dtype, self._encoder
         if encoder is not None:

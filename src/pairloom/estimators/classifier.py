@@ -149,7 +149,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierPredictions):
                 self._declare(classes, first=first)
             return self
         labels = self._labels if known else self._labels_after(y, classes, first=first, whole=whole)
-        incoming = incoming.read(self.columns, self._layout)
+        incoming = incoming.read(self.columns, self._layouts)
         stream = self._new_stream(labels, incoming) if first else self.stream_
         stream.check_room(len(y))
         codes, named = labels.encode(y), self._declared if first and not whole and classes is None else classes

@@ -190,7 +190,7 @@ class PairwiseEstimator(StreamEstimator):
             incoming, labels, weight, query = incoming[keep], labels[keep], weight[keep], query[keep]
         if len(labels) == 0:
             return self
-        incoming = incoming.read(self.columns, self._layout)
+        incoming = incoming.read(self.columns, self._layouts)
         stream = self._new_stream(None, incoming) if first else self.stream_
         stream.check_room(len(labels))
         with DeferredSignals() as work:
