@@ -134,7 +134,7 @@ class StreamEstimator(SavableEstimator):
         encoding, state, report = self.stream_.encoding, self.stream_.state, report_of(self._encoder)
         if encoding is not None and state is not None and state.encoding is not None:
             places = self._encoder.state.places
-            hidden = {*report.id_like} - dict(self._encoder.part.kinds).keys()
+            hidden = {*report.id_like, *report.free_text} - dict(self._encoder.part.kinds).keys()
             for name, known in report.categories.items():
                 if name in hidden:
                     continue
