@@ -30,7 +30,7 @@ class ColumnReport:
 
     ``kinds``: by name; "open" for a column with missing values only. ``missing``: shares of missing values, malformed
     ones included. ``malformed``: numbers of malformed values that were treated as missing, of columns that have any.
-    ``categories``: those that are told apart. ``effects``: for each category column of a model, the five categories
+    ``categories``: those that are stored. ``effects``: for each category column of a model, the five categories
     that matter most, with the log-odds of the target relative to all rows (of real labels, the difference of means).
 
     Columns of little use to a model, which columns={name: "drop"} drops: ``constant``, with at most one distinct value
