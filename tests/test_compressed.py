@@ -9,8 +9,10 @@ from sklearn.metrics import roc_auc_score
 import pairloom
 from pairloom import AUCClassifier, Learner, Stream
 from pairloom.features import Compressed, Identity, Landmarks
+from pairloom.persist import ModelFileError
 from pairloom.race import Portfolio
 from pairloom.steps import Constant
+from tests.hostile import read, sign
 
 
 def heavy(n=800, seed=0):
@@ -89,6 +91,12 @@ def test_a_frozen_race_compresses_the_same(tmp_path):
     np.testing.assert_allclose(frozen.score_many(X), model.score_many(X), rtol=1e-4, atol=1e-5)
     pairloom.save(frozen, tmp_path / "frozen")
     np.testing.assert_array_equal(pairloom.load(tmp_path / "frozen").score_many(X), frozen.score_many(X))
+    for name, value in (("low", np.inf), ("high", -np.inf), ("low", np.nan), ("high", -1e30)):
+        header, arrays = read(tmp_path / "frozen")
+        arrays[next(path for path in arrays if path.endswith(f".{name}"))][0] = value
+        (tmp_path / "hostile").write_bytes(sign(header, arrays))
+        with pytest.raises(ModelFileError):
+            pairloom.load(tmp_path / "hostile")
 
 
 @pytest.mark.parametrize("parameters", [{"inner": 3}, {"inner": pairloom.features.Forest()}, {"scale": "wide"}])

@@ -8,7 +8,7 @@ import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
-from pairloom.base.spec import StateSpec
+from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
@@ -38,6 +38,9 @@ class CompressedState(WrapperState):
     center: Annotated[Array, "R d finite"]
     spread: Annotated[Array, "R d finite"]
 
+    def check(self) -> None:
+        check_bounds(self.low, self.high)
+
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array]:
         """What a column is compressed by."""
@@ -53,6 +56,9 @@ class FrozenCompressed(FrozenSum):
     high: Annotated[Array, "R d"]
     center: Annotated[Array, "R d finite"]
     spread: Annotated[Array, "R d finite"]
+
+    def check(self) -> None:
+        check_bounds(self.low, self.high)
 
     def add(self, X: Array, out: Array) -> None:
         self.inner.add(compressed(X, (self.low, self.high, self.center, self.spread)), out)
@@ -158,6 +164,12 @@ class Compressed(RacingMap):
     def linear_sum(self, state: CompressedState, w: Array, slopes: Array) -> CompressedSum | None:
         inner = None if self.inner.racing is None else self.inner.racing.linear_sum(state.inner, w, slopes)
         return None if inner is None else CompressedSum(inner, state.arrays)
+
+
+def check_bounds(low: Array, high: Array) -> None:
+    """Raise WrongState unless there are values between the bounds of each column."""
+    if not (low <= high).all() or np.isposinf(low).any() or np.isneginf(high).any():
+        raise WrongState("must be lower and upper bounds", "low")
 
 
 def _measure(rows: Array, smallest: float) -> Array:
