@@ -196,7 +196,8 @@ class Encoding:
 
     def _encoded(self, state: EncodingState, X: Array, hits: Array, weight: Array) -> Array:
         out = np.empty((len(X), self.width_of("all")), X.dtype)
-        arrays = state.sums, state.totals, state.numbers
+        # Offsets before sums: another thread may be growing the table, and sums are replaced first.
         columns = self.codes, self.values, self.indicators, state.offsets
+        arrays = state.sums, state.totals, state.numbers
         encode_rows(X, hits, weight, columns, bool(self.targets), arrays, out)
         return out if self.form == "all" else self.part(out, self.form)
