@@ -54,6 +54,7 @@ class FreshDraws(WholeHistory):
 
 FIFO, RESERVOIR, CENTROID = "FPOGD, FIFO", "FPOGD, reservoir", "FPOGD, centroid"
 NEYMAN = "FPOGD, Neyman"
+QUEUE = "newest rows"
 OAM_TYPE, FRESH, WHOLE = "OAM-type reservoir", "fresh uniform draws", "whole history"
 
 MEMORIES: dict[str, Callable[[int, int], Memory]] = {
@@ -63,6 +64,7 @@ MEMORIES: dict[str, Callable[[int, int], Memory]] = {
     NEYMAN: lambda slots, rows: Strata(
         max_strata=max(1, slots // 2), representative="reservoir", allocation="neyman", slots=slots
     ),
+    QUEUE: lambda slots, rows: Latest("opposite", slots),
     "Yang, previous": lambda slots, rows: Latest("previous"),
     "Yang, opposite": lambda slots, rows: Latest("opposite"),
     "Kar": lambda slots, rows: RSx(2 * slots),
@@ -73,12 +75,13 @@ MEMORIES: dict[str, Callable[[int, int], Memory]] = {
 }
 """Functions of the slots for each class and the rows of the stream. FPOGD with FIFO is the paper's box, with reservoirs
 its randomized update; eps is half of the mean squared distance. Neyman: half as many strata, and more slots where
-n_j sigma_j is large. Yang keeps one example, or one of each class. Kar has one buffer for both classes."""
+n_j sigma_j is large. The newest rows are a queue for each class: as many slots as FPOGD, without strata. Yang keeps one
+example, or one of each class. Kar has one buffer for both classes, of the same size as the two of the others."""
 
 CONTROLS = (FRESH, WHOLE)
 """Controls with unbounded memory: they show the effect of fresh draws, and of no sampling."""
 
-RIVALS = tuple(name for name in MEMORIES if not name.startswith("FPOGD") and name not in CONTROLS)
+RIVALS = tuple(name for name in MEMORIES if not name.startswith("FPOGD") and name not in (QUEUE, *CONTROLS))
 """The other algorithms of the paper's figures."""
 
 BY_CLASS = tuple(name for name in MEMORIES if name not in ("Yang, previous", "Kar"))
@@ -150,13 +153,16 @@ class BufferConfig:
         return [fold for name in datasets or self.datasets for fold in protocol.first_folds(name, self.folds)]
 
 
-def widest_feature(X: Array) -> int:
-    """Return the index of the column with the largest variance; the first if several are equal.
+def widest_feature(X: Array, rank: int = 0) -> int:
+    """Return the index of the column with the largest variance, or of rank ``rank`` by variance, from 0 on.
 
-    >>> widest_feature(np.array([[0.0, 1.0, 5.0], [0.0, 3.0, 6.0]]))
-    1
+    Equal variances keep the order of the columns.
+
+    >>> X = np.array([[0.0, 1.0, 5.0], [0.0, 3.0, 6.0]])
+    >>> widest_feature(X), widest_feature(X, 1)
+    (1, 2)
     """
-    return int(np.argmax(X.var(axis=0, dtype=float)))
+    return int(np.argsort(-X.var(axis=0, dtype=float), kind="stable")[rank])
 
 
 def in_order_of(split: Split, feature: int) -> Split:

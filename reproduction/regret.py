@@ -1,10 +1,10 @@
 r"""Regret of buffer algorithms against the best fixed weights, on shuffled and on sorted streams (section 4).
 
-Every algorithm of :mod:`.buffers` learns the first training rows of a fold, scaled to [-1, 1], in the order of the
-shuffle or sorted by the scaled column of largest variance. L_t is the mean loss of a row's pairs with all earlier rows
-of the other class, w* the minimiser of the sum of all L_t in the same feature space. There is one cell for each data
-set, algorithm, order (axis: ``ORDERS``) and step (value): a constant, and 1 / sqrt(T) of the paper's remark. Records at
-some rows, all of them sums up to that row:
+Every algorithm of :mod:`.buffers` learns the first training rows of a fold, scaled to [-1, 1], in several orders:
+shuffles, and sorted by each of the scaled columns of largest variance. L_t is the mean loss of a row's pairs with all
+earlier rows of the other class, w* the minimiser of the sum of all L_t in the same feature space. There is one cell for
+each data set, algorithm, kind of order (axis: ``ORDERS``), number of the order (fold) and step (value): a constant, and
+1 / sqrt(T) of the paper's remark. Records at some rows, all of them sums up to that row:
 
 - ``row``: t,
 - ``before``, ``after``: R_t with L_t(w_{t-1}), the definition, and with L_t(w_t), the caption of the figure,
@@ -57,8 +57,15 @@ FIRST_ROW = 10
 
 @dataclass(frozen=True)
 class Config(BufferConfig):
-    """``configs/regret.toml``. ``horizons``, ``horizon_components``: T and D of the cells without variance."""
+    """``configs/regret.toml``.
 
+    Parameters
+    ----------
+    orders : number of orders of each kind; the fold of a cell is the number of its order
+    horizons, horizon_components : T and D of the cells without variance
+    """
+
+    orders: int
     horizons: tuple[int, ...]
     horizon_components: int
 
@@ -70,19 +77,20 @@ def tasks(quick: bool, datasets: tuple[str, ...] | None) -> list[Task]:
     for fold in config.all_folds(protocol, datasets):
         if fold.shape.sparse:
             continue  # text has no column to sort by
+        runs = [(config.eta, number) for number in range(config.orders)] + [(1 / sqrt(config.n_rows(fold)), 0)]
         made += [
-            _curve_task(config, fold, system, order, eta)
-            for system in config.systems for order in ORDERS for eta in (config.eta, 1 / sqrt(config.n_rows(fold)))
+            _curve_task(config, fold, system, order, number, eta)
+            for system in config.systems for order in ORDERS for eta, number in runs
         ]  # fmt: skip
         made += [_end_task(config, fold, T) for T in config.horizons if fold.shape.n_rows >= T]
     return made
 
 
-def _curve_task(config: Config, data: Fold, system: str, order: str, eta: float) -> Task:
-    rows = config.n_rows(data)
-    arguments = {"data": data, "buffer": config.buffer(data), "rows": rows, "system": system, "order": order,
+def _curve_task(config: Config, data: Fold, system: str, order: str, number: int, eta: float) -> Task:
+    rows, buffer = config.n_rows(data), replace(config.buffer(data), seed=data.seed + number)
+    arguments = {"data": data, "buffer": buffer, "rows": rows, "system": system, "order": order, "number": number,
                  "eta": eta, "points": config.points}  # fmt: skip
-    cell = Cell(NAME, data.dataset, system, ORDERS[order], eta, data.fold)
+    cell = Cell(NAME, data.dataset, system, ORDERS[order], eta, number)
     return Task(cell, curve, arguments, 2 * _seconds(system, rows, config.n_components))
 
 
@@ -99,19 +107,23 @@ def _seconds(system: str, rows: int, D: int) -> float:
     return 0.05 + rows * (3.5e-4 + 3e-9 * D**2 + kept * rows / 2)
 
 
-def ordered(split: Split, order: str) -> tuple[Split, int]:
-    """Return a stream, and the number of the column by which it is sorted, counted from 1; 0 if it is not sorted."""
+def ordered(split: Split, order: str, number: int) -> tuple[Split, int]:
+    """Return a stream, and the number of the column by which it is sorted, counted from 1; 0 if it is not sorted.
+
+    ``number`` is that of the shuffle, or the rank of the column by its variance.
+    """
     if order == "i.i.d.":
-        return split, 0
-    feature = widest_feature(split.X)
+        rows = np.random.default_rng(number).permutation(len(split.y)) if number else np.arange(len(split.y))
+        return Split(split.X[rows], split.y[rows], split.X_test, split.y_test), 0
+    feature = widest_feature(split.X, number)
     return in_order_of(split, feature), feature + 1
 
 
 def curve(
-    data: Fold, buffer: Buffer, rows: int, system: str, order: str, eta: float, points: int
+    data: Fold, buffer: Buffer, rows: int, system: str, order: str, number: int, eta: float, points: int
 ) -> list[Record]:  # fmt: skip
     """Return the regret of one algorithm along one stream."""
-    split, feature = ordered(data.split().first(rows), order)
+    split, feature = ordered(data.split().first(rows), order, number)
     learner = buffer.learner(system, eta, rows)
     found = regret(learner, split.X, split.y)
     gradients = gradient_variance(learner, split.X, split.y)
