@@ -3,23 +3,29 @@
 import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Literal
 
 from pairloom.data import DATASETS
 from reproduction.cells import Record
-from reproduction.report.estimates import Estimate, estimate
+from reproduction.report.estimates import Difference, Estimate, by_fold, compared, estimate
 from reproduction.results import Results
 
 KERNEL, LINEAR = "FPOGD, kernel", "FPOGD, linear"
+QUEUE, CENTROID, PRINTED, RELEASED = "newest rows, kernel", "FPOGD, centroid", "FPOGD, as printed", "released code"
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "in the paper": (KERNEL, LINEAR, "SPAM-NET", "OGD", "SparseKernelAUC", "ProjectronPP", "Kar"),
+    "controls": (QUEUE, CENTROID, PRINTED, RELEASED, "FPOGD, 1/d", "FPOGD, tuned width"),
     "beyond the paper": (
-        "AUCClassifier", "FPOGD, 1/d", "FPOGD, tuned width", "KOIL++", "OAM", "OPAUC", "SOLAM", "SPAM", "OPERA",
-        "AdaDSG", "FourierSGD", "ExactAUC", "ExactAUC, kernel",
+        "AUCClassifier", "KOIL++", "OAM", "OPAUC", "AdaOAM", "SOLAM", "SPAM", "OPERA", "AOGD", "FOAM", "NOAM", "AdaDSG",
+        "FourierSGD", "ExactAUC", "ExactAUC, kernel",
     ),
     "batch": ("logistic", "SVC", "LightGBM"),
 }  # fmt: skip
 """The systems in the order of the page; systems in none of these groups come last, as "other"."""
+
+Output = Literal["mean", "last"]
+"""The iterate that scores: the mean of all, or the last. The page compares means, unless it says otherwise."""
 
 _RANK = {system: rank for rank, system in enumerate(name for names in GROUPS.values() for name in names)}
 _SETS = {dataset: rank for rank, dataset in enumerate(DATASETS)}
@@ -49,6 +55,11 @@ def by_dataset(records: Sequence[Record]) -> dict[str, list[Record]]:
 def known(record: Record, column: str) -> bool:
     """Whether a record has a number in a column; NaN does not count."""
     return column in record and record[column] == record[column]
+
+
+def is_imbalanced(dataset: str) -> bool:
+    """Whether a data set is one of the imbalanced ones beyond the paper: a file, not in the catalogue."""
+    return dataset not in DATASETS
 
 
 def text_of(settings: str) -> str:
@@ -81,15 +92,37 @@ class Measured:
         """All systems."""
         return in_order(system for _, system in self._cells)
 
-    def folds(self, dataset: str, system: str) -> dict[int, float]:
-        """AUC by fold; empty where a system was left out."""
-        records = self._cells.get((dataset, system), [])
-        return {record["fold"]: float(record["auc"]) for record in records if known(record, "auc")}
+    def runs(self, dataset: str, system: str, output: Output = "mean") -> dict[tuple[int, int], float]:
+        """AUC by fold and seed; empty where a system was left out, or has no such iterate.
 
-    def auc(self, dataset: str, system: str) -> Estimate | None:
-        """Mean AUC over the folds."""
-        values = list(self.folds(dataset, system).values())
+        A system without iterates, such as a batch learner, has one output, which stands for the mean.
+        """
+        column = "auc" if output == "mean" else "auc_last"
+        records = self._cells.get((dataset, system), [])
+        return {(one["fold"], int(one["value"])): float(one[column]) for one in records if known(one, column)}
+
+    def auc(self, dataset: str, system: str, output: Output = "mean") -> Estimate | None:
+        """Mean AUC over the folds, seeds averaged, with the standard error over folds."""
+        values = list(by_fold(self.runs(dataset, system, output)).values())
         return estimate(values) if values else None
+
+    def difference(self, dataset: str, one: str, other: str, output: Output = "mean") -> Difference | None:
+        """The difference of two systems over the runs that both have; None if there is none."""
+        return compared(self.runs(dataset, one, output), self.runs(dataset, other, output))
+
+    def compared_sets(self, systems: Sequence[str], datasets: Iterable[str] | None = None) -> list[str]:
+        """The data sets on which all of these systems were run."""
+        return [name for name in datasets or self.datasets if all(self.runs(name, one) for one in systems)]
+
+    def cut(self, dataset: str, system: str) -> float:
+        """The largest share of steps that were cut as unstable, over the runs."""
+        return max((float(one.get("cut", 0.0)) for one in self._cells.get((dataset, system), [])), default=0.0)
+
+    def edges(self, dataset: str, system: str, output: Output = "mean") -> list[str]:
+        """Settings on an edge of their grid, such as "eta low", one entry for each fold in which it is there."""
+        column = "edges" if output == "mean" else "edges_last"
+        records = [one for one in self._cells.get((dataset, system), []) if int(one["value"]) == 0]
+        return [edge for one in records for edge in str(one.get(column, "")).split("; ") if edge]
 
     def micros(self, dataset: str, system: str) -> float | None:
         """Microseconds of learning per row."""
@@ -111,7 +144,7 @@ class Measured:
 
     def note(self, dataset: str, system: str) -> str:
         """Why a system was left out; "" if it was not left out, or has no record."""
-        if self.folds(dataset, system):
+        if self.runs(dataset, system):
             return ""
         notes = (str(one.get("note", "")) for one in self._cells.get((dataset, system), []))
         parts = (part.strip() for note in notes for part in note.split(";"))
