@@ -20,7 +20,7 @@ from pairloom.memory import Example, Reservoir, RSx, Strata
 from pairloom.steps import Constant, Sqrt
 from pairloom.stream import Forgetting
 from pairloom.stream.forgetting import FADE_BELOW
-from pairloom.systems import FPOGD, KOIL, OGD, OPAUC, OPERA, SOLAM, SPAM, AllPairs, ExactAUC, SparseKernelAUC
+from pairloom.systems import FPOGD, KOIL, OGD, OPAUC, OPERA, SOLAM, SPAM, AdaOAM, AllPairs, ExactAUC, SparseKernelAUC
 from tests.conftest import STREAMS, make_stream
 from tests.generic import assert_same, forms, make, outputs
 
@@ -77,6 +77,7 @@ def test_an_exact_minimiser_is_that_of_weighted_rows(half_life, n_classes):
 
 STATISTICS = {
     "means and covariances": (OPAUC, {}, ("mass", "mean", "scatter")),
+    "means and covariances, adaptive": (AdaOAM, {}, ("mass", "mean", "scatter")),
     "sketch": (OPAUC, {"rank": 3}, ("mass", "mean", "rho", "Y")),
     "means": (SPAM, {}, ("counts", "sums")),
     "share of positives": (SOLAM, {}, ("counts",)),

@@ -31,6 +31,7 @@ BASELINE_ROWS = 256
 """Rows that fix scale and kernel width of the baseline before the stream starts."""
 
 STEP_SIZES: dict[str, dict[str, float]] = {
+    "AdaOAM": {"eta": 1.0},
     "AllPairs": {"eta": 3.0},
     "OAM": {"C": 0.03},
     "OGD": {"eta": 10.0},

@@ -7,7 +7,7 @@ from typing import Any
 
 DEFAULT = "AUCClassifier"
 SYSTEMS = (
-    DEFAULT, "AllPairs", "ExactAUC", "FourierSGD", "FPOGD", "KOIL", "OAM", "OGD", "OLP", "OPAUC", "OPERA",
+    DEFAULT, "AdaOAM", "AllPairs", "ExactAUC", "FourierSGD", "FPOGD", "KOIL", "OAM", "OGD", "OLP", "OPAUC", "OPERA",
     "ProjectronPP", "SOLAM", "SPAM",
 )  # fmt: skip
 """Online systems; listed by name so that --help and completion need not import them."""

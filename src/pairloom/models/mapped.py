@@ -19,7 +19,7 @@ from pairloom.base.tree import cast
 from pairloom.base.typing import Array
 from pairloom.engines import reference, sparse
 from pairloom.engines.base import Engine, EngineName, check_engine, engines_of, run_engine, working_dtype
-from pairloom.engines.state import CUT, LONG, SKIPPED, WORST, State
+from pairloom.engines.state import CUT, LONG, SKIPPED, STEPS, WORST, State
 from pairloom.features import FeatureMap, Identity
 from pairloom.features.capabilities import fix_features, rows_used_to_grow
 from pairloom.models.base import Dtype, Instability, Model, code_of
@@ -154,6 +154,12 @@ class Mapped(Model):
         """Learn rows with an engine, except those whose labels fixed the map."""
         rest = trainable_rows(self.features, state, batch)
         return scored(state, batch, run_engine(self, state, rest) if len(rest) else np.zeros((0, self.n_vectors)))
+
+    @final
+    def cut_share(self, state: State) -> float:
+        """Return the share of steps that were cut or skipped, because they would have diverged; rows of weight 1."""
+        cut, skipped = float(state.tally[CUT]), float(state.tally[SKIPPED])
+        return (cut + skipped) / max(float(state.tally[STEPS]) + skipped, 1.0)
 
     @final
     def instability(self, state: State, reported: float) -> Instability | None:

@@ -1,6 +1,7 @@
 """Published systems for AUC on a stream, each a scikit-learn estimator."""
 
 from pairloom.systems.adadsg import AdaDSG
+from pairloom.systems.adaoam import AdaOAM
 from pairloom.systems.allpairs import AllPairs
 from pairloom.systems.exact_auc import ExactAUC
 from pairloom.systems.fourier_sgd import FourierSGD
@@ -27,6 +28,7 @@ __all__ = [
     "SOLAM",
     "SPAM",
     "AdaDSG",
+    "AdaOAM",
     "AllPairs",
     "ExactAUC",
     "FourierSGD",
