@@ -1,18 +1,19 @@
 """AUC against time: test AUC during the stream, on the first fold. Scoring is not timed."""
 
+import json
 from dataclasses import dataclass
 from itertools import pairwise
-from time import process_time
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
-from reproduction.cells import Cell, Record, Settings, Task
+from reproduction.cells import Cell, Record, Task
 from reproduction.columns import COLUMNS
 from reproduction.config import read
-from reproduction.problems import Protocol, Split, shape_of, split_of
-from reproduction.selection import scores, selection_task
+from reproduction.learning import aucs, learn_timed, start
+from reproduction.problems import Protocol, Split, scaled_split, shape_of
+from reproduction.selection import selection_task
+from reproduction.sources import title_of
 from reproduction.table import warm_up
 
 NAME = "auc-time"
@@ -35,16 +36,16 @@ def tasks(quick: bool, datasets: tuple[str, ...] | None) -> list[Task]:
     made: list[Task] = []
     for dataset in datasets or config.datasets:
         for system in config.systems:
-            column, shape = COLUMNS[system], shape_of(dataset, protocol.folds)
+            column, shape = COLUMNS[system], shape_of(dataset, protocol.folds, protocol.limit(dataset))
             if column.left_out(shape):
                 continue
-            selection = selection_task(dataset, system, protocol)
+            selection = selection_task(dataset, system, 0, protocol, {})
             arguments = {"dataset": dataset, "system": system, "config": config, "protocol": protocol}
             rows = column.n_learned(shape, protocol) + config.points * min(config.test_rows, shape.n_rows // 4)
             guess = 0.5 + rows * column.micros(shape) / 1e6
             after = None if selection is None else selection.cell
             made += [] if selection is None else [selection]
-            made.append(Task(Cell(NAME, dataset, system), run_curve, arguments, guess, after))
+            made.append(Task(Cell(NAME, title_of(dataset), system), run_curve, arguments, guess, after))
     return made
 
 
@@ -57,30 +58,27 @@ def rows_between(first: int, last: int, points: int) -> list[int]:
     return sorted({round(row) for row in np.geomspace(min(first, last), last, points)})
 
 
-def learning_curve(model: Any, rows: Split, at: list[int]) -> list[Record]:
-    """Return test AUC and CPU seconds of learning after each of these rows; one point if a model needs all rows."""
-    points, seconds = [0, *at] if hasattr(model, "partial_fit") else [0, at[-1]], 0.0
-    found = []
-    for start, stop in pairwise(points):
-        X, y, began = rows.X[start:stop], rows.y[start:stop], process_time()
-        if len(points) > 2:
-            model.partial_fit(X, y, classes=[-1, 1])
-        else:
-            model.fit(X, y)
-        seconds += process_time() - began
-        found.append(
-            {"row": stop, "seconds": seconds, "auc": float(roc_auc_score(rows.y_test, scores(model, rows.X_test)))}
-        )
+def learning_curve(made: Any, rows: Split, at: list[int]) -> list[Record]:
+    """Return test AUC and CPU seconds of learning after each of these rows; one point if a model needs all rows.
+
+    The AUC is that of the mean of the iterates, if there are iterates.
+    """
+    run, seconds, found = start(made, len(rows.y)), 0.0, []
+    for first, stop in pairwise([0, *at] if run.learns_in_parts else [0, at[-1]]):
+        seconds += learn_timed(run, rows.X[first:stop], rows.y[first:stop])
+        auc = aucs(rows.y_test, run.scores(rows.X_test))["mean"]
+        found.append({"row": stop, "seconds": seconds, "auc": auc})
     return found
 
 
 def run_curve(
-    dataset: str, system: str, config: AucTimeConfig, protocol: Protocol, settings: Settings | None = None
+    dataset: str, system: str, config: AucTimeConfig, protocol: Protocol, chosen: Record | None = None
 ) -> list[Record]:
     """Run one system on the first fold of a data set."""
-    column, split = COLUMNS[system], split_of(dataset, 0, protocol.folds, protocol.seed)
-    n_learned = column.n_learned(split.shape, protocol)
-    rows = split.first(n_learned, config.test_rows).seen_as(column.view)
-    warm_up(column.make(split.shape, settings or {}, protocol.seed), rows)
-    model = column.make(split.shape, settings or {}, protocol.seed)
-    return learning_curve(model, rows, rows_between(config.first_row, n_learned, config.points))
+    column, split = COLUMNS[system], scaled_split(dataset, 0, protocol, COLUMNS[system].view)
+    settings, shape = json.loads((chosen or {}).get("settings", "{}")), split.shape
+    n_learned = column.n_learned(shape, protocol)
+    rows = split.first(n_learned, config.test_rows)
+    warm_up(column.make(shape, settings, protocol.seed), rows)
+    at = rows_between(config.first_row, n_learned, config.points)
+    return learning_curve(column.make(shape, settings, protocol.seed), rows, at)

@@ -51,7 +51,7 @@ class Task:
     ----------
     cell, run, arguments : see above
     seconds : estimated CPU time
-    after : the cell that selects the settings: the "settings" of its first record are passed as ``settings=``
+    after : the cell that selects the settings: its record is passed as ``chosen=``
     """
 
     cell: Cell

@@ -47,7 +47,7 @@ from pairloom.memory import Strata
 from pairloom.systems import FPOGD
 from reproduction.auc_time import rows_between
 from reproduction.cells import Array, Cell, Record, Task
-from reproduction.columns import n_features_of
+from reproduction.column import n_features_of
 from reproduction.config import read
 from reproduction.cost import compiled_stream, learn
 from reproduction.problems import Fold, Protocol, Shape, Split

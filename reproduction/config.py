@@ -20,10 +20,17 @@ def read(name: str, kind: type[T], quick: bool) -> T:
 
     Raise ValueError, with the name of the file, if a key is unknown or missing, including in [quick].
     """
-    path = FOLDER / f"{name}.toml"
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    return read_file(FOLDER / f"{name}.toml", kind, quick, f"configs/{name}.toml")
+
+
+def read_file(path: Path, kind: type[T], quick: bool, where: str = "") -> T:
+    """Read a configuration file, which errors call ``where``, or by its path."""
+    where = where or str(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{where}: {error}") from error
     smaller = table.pop("quick", {})
-    where = f"configs/{path.name}"
     _check_known(kind, smaller, f"{where}, [quick]")
     made: T = _made(kind, {**table, **smaller} if quick else table, where)
     return made

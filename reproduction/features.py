@@ -1,13 +1,15 @@
-"""AUC against the number of random features D; step and penalty are selected for each D."""
+"""AUC against the number of random features D; step and penalty are selected for each D, in each fold."""
 
 from dataclasses import dataclass, replace
 
 from pairloom.systems import FPOGD
 from reproduction.cells import Cell, Record, Settings, Task
-from reproduction.columns import COLUMNS, Column
+from reproduction.column import Column
+from reproduction.columns import COLUMNS
 from reproduction.config import read
-from reproduction.problems import Protocol, Shape, shape_of, split_of
+from reproduction.problems import Protocol, Shape, scaled_split, shape_of, split_of
 from reproduction.selection import best
+from reproduction.sources import title_of
 from reproduction.table import learn_fold
 
 NAME = "features"
@@ -27,25 +29,22 @@ def tasks(quick: bool, datasets: tuple[str, ...] | None) -> list[Task]:
     """Return the tasks: every D on every data set, after its selection."""
     config, protocol = read(NAME, FeaturesConfig, quick), read("protocol", Protocol, quick)
     return [task for dataset in datasets or config.datasets for number in config.numbers
-            for task in _tasks(dataset, number, config.folds, protocol)]  # fmt: skip
+            for fold in range(config.folds) for task in _tasks(dataset, number, fold, protocol)]  # fmt: skip
 
 
-def _tasks(dataset: str, number: int, folds: int, protocol: Protocol) -> list[Task]:
-    shape = shape_of(dataset, protocol.folds)
+def _tasks(dataset: str, number: int, fold: int, protocol: Protocol) -> list[Task]:
+    shape, title = shape_of(dataset, protocol.folds, protocol.limit(dataset)), title_of(dataset)
     micros = number * (0.012 + 2e-5 * shape.n_features)
-    arguments = {"dataset": dataset, "number": number, "protocol": protocol}
+    arguments = {"dataset": dataset, "number": number, "fold": fold, "protocol": protocol}
     selection = Task(
-        Cell("selection", dataset, SYSTEM, "D", number), select_for, arguments,
+        Cell("selection", title, SYSTEM, "D", number, fold), select_for, arguments,
         1 + 8e-6 * micros * protocol.selection_rows,
     )  # fmt: skip
-    made = [
-        Task(
-            Cell(NAME, dataset, SYSTEM, "D", number, fold), run_number, {**arguments, "fold": fold},
-            1 + 1e-6 * micros * shape.n_rows, selection.cell,
-        )
-        for fold in range(folds)
-    ]  # fmt: skip
-    return [selection, *made]
+    run = Task(
+        Cell(NAME, title, SYSTEM, "D", number, fold), run_number, arguments, 1 + 1e-6 * micros * shape.n_rows,
+        selection.cell,
+    )  # fmt: skip
+    return [selection, run]
 
 
 def with_features(n: int) -> Column:
@@ -58,13 +57,17 @@ def with_features(n: int) -> Column:
     return replace(COLUMNS[SYSTEM], make=make)
 
 
-def select_for(dataset: str, number: int, protocol: Protocol) -> list[Record]:
-    """Select settings for this D on the first outer training part."""
-    split = split_of(dataset, 0, protocol.folds, protocol.seed)
-    return [best(with_features(number), split.shape, split, protocol)]
+def select_for(dataset: str, number: int, fold: int, protocol: Protocol) -> list[Record]:
+    """Select settings for this D on the outer training part."""
+    split, column = (
+        split_of(dataset, fold, protocol.folds, protocol.seed, protocol.limit(dataset)),
+        with_features(number),
+    )
+    return [best(column, column.grid(split.shape, protocol), split, protocol)]
 
 
-def run_number(dataset: str, number: int, fold: int, protocol: Protocol, settings: Settings) -> list[Record]:
+def run_number(dataset: str, number: int, fold: int, protocol: Protocol, chosen: Record) -> list[Record]:
     """Learn a fold with this D."""
-    column, split = with_features(number), split_of(dataset, fold, protocol.folds, protocol.seed)
-    return [learn_fold(column, split, settings, protocol)]
+    column = with_features(number)
+    split = scaled_split(dataset, fold, protocol, column.view)
+    return [learn_fold(column, split, chosen, protocol.seed, protocol)]

@@ -10,14 +10,12 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer
 
-from pairloom.data import DATASETS, fetch_dataset, load_dataset
+from pairloom.data import DATASETS
 from reproduction.cells import Array
+from reproduction.sources import Rows, load, shape_of_file, source_of
 
 View = Literal["scaled", "unit", "raw"]
 """Scaling of the rows for a system: columns scaled to [-1, 1] on the training part; also rows of norm 1; or none."""
-
-STAND_INS = {"rcv1": "reuters.moneyfx"}
-"""The data set that is used if the files of another are missing."""
 
 MANY_COLUMNS = 100
 """With at least this number of columns, dense rows have norm 1 in the view "unit". Otherwise even the smallest step of
@@ -63,6 +61,13 @@ class Split:
         """Return the first rows of both parts."""
         return Split(self.X[:n_rows], self.y[:n_rows], self.X_test[:n_test], self.y_test[:n_test])
 
+    def in_order(self, number: int) -> "Split":
+        """Return the training rows in another order; number 0 is the present one."""
+        if number == 0:
+            return self
+        order = np.random.default_rng(number).permutation(len(self.y))
+        return Split(self.X[order], self.y[order], self.X_test, self.y_test)
+
     def inner(self, n_folds: int, seed: int) -> Iterator["Split"]:
         """Yield inner folds of the training rows."""
         for train, test in StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(self.X, self.y):
@@ -96,50 +101,48 @@ class Protocol:
 
     seed: int
     folds: int
+    seeds: int
     selection_folds: int
     selection_rows: int
     slow_selection_rows: int
-    most_rows: int
+    most_seconds: float
     etas: tuple[float, ...]
+    coarse_etas: tuple[float, ...]
     lambdas: tuple[float, ...]
-    net_lambdas: tuple[float, ...]
     widths: tuple[float, ...]
+    limits: tuple[tuple[str, int], ...]
+
+    def limit(self, dataset: str) -> int | None:
+        """Return the number of rows to draw from a data set; None for all."""
+        return dict(self.limits).get(dataset)
 
     def first_folds(self, dataset: str, n: int, test_rows: int = 1) -> list[Fold]:
         """Return the first ``n`` folds of a data set."""
         return [Fold(dataset, k, self.folds, test_rows, self.seed) for k in range(n)]
 
 
-def is_available(name: str) -> bool:
-    """Return whether all files of a data set are on this machine."""
-    try:
-        fetch_dataset(name, download=False)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-def source_of(name: str) -> str:
-    """Return the data set to read for ``name``: itself, or its stand-in if only that is available."""
-    other = STAND_INS.get(name)
-    return other if other and not is_available(name) and is_available(other) else name
-
-
-def shape_of(name: str, n_folds: int) -> Shape:
-    """Return the shape of the training part of a fold, without reading files."""
-    source = DATASETS[source_of(name)]
-    return Shape(source.n_rows * (n_folds - 1) // n_folds, source.n_features, source.sparse)
+def shape_of(name: str, n_folds: int, limit: int | None = None) -> Shape:
+    """Return the shape of the training part of a fold; for a data set of the catalogue without reading its files."""
+    source = DATASETS.get(source_of(name))
+    n, d, sparse = shape_of_file(name) if source is None else (source.n_rows, source.n_features, source.sparse)
+    return Shape(min(n, limit or n) * (n_folds - 1) // n_folds, d, sparse)
 
 
 @lru_cache(maxsize=1)
-def _shuffled(name: str, seed: int) -> tuple[Any, Array]:
-    data = load_dataset(source_of(name))
-    order = np.random.default_rng(seed).permutation(len(data.y))
-    return data.X[order], data.y[order]
+def _shuffled(name: str, seed: int, limit: int | None) -> Rows:
+    X, y = load(name)
+    order = np.random.default_rng(seed).permutation(len(y))[:limit]
+    return Rows(X[order], y[order])
 
 
-def split_of(name: str, fold: int, n_folds: int, seed: int) -> Split:
-    """Return one outer fold of a data set. The data set that was read last stays in memory."""
-    X, y = _shuffled(name, seed)
+def split_of(name: str, fold: int, n_folds: int, seed: int, limit: int | None = None) -> Split:
+    """Return one outer fold of a data set, or of ``limit`` of its rows. The set that was read last stays in memory."""
+    X, y = _shuffled(name, seed, limit)
     train, test = list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(X, y))[fold]
     return Split(X[train], y[train], X[test], y[test])
+
+
+@lru_cache(maxsize=2)
+def scaled_split(name: str, fold: int, protocol: Protocol, view: View) -> Split:
+    """Return one outer fold as a system sees it."""
+    return split_of(name, fold, protocol.folds, protocol.seed, protocol.limit(name)).seen_as(view)

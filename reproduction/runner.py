@@ -1,6 +1,5 @@
 """Run the tasks of experiments in processes, one cell each; finished cells are not run again."""
 
-import json
 import platform
 import shlex
 import subprocess
@@ -22,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 import pairloom
 from reproduction import auc_time, clusters, cost, features, regret, table, variance
-from reproduction.cells import Cell, Experiment, Record, Settings, Task
+from reproduction.cells import Experiment, Record, Task
 from reproduction.results import Results
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -76,18 +75,18 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def planned(names: Iterable[str], quick: bool, datasets: tuple[str, ...] | None, results: Results) -> Plan:
+def planned(experiments: Iterable[list[Task]], results: Results) -> Plan:
     """Return the tasks of some experiments, without duplicates, and those that have no result yet."""
-    tasks = {task.cell: task for name in names for task in EXPERIMENTS[name](quick, datasets)}
+    tasks = {task.cell: task for own in experiments for task in own}
     again = {cell for cell, task in tasks.items() if not results.has(task)}
     # A new selection may find other settings: run the tasks that used the old settings again.
     again |= {cell for cell, task in tasks.items() if task.after in again}
     return Plan(tuple(tasks.values()), tuple(task for cell, task in tasks.items() if cell in again))
 
 
-def run_alone(task: Task, settings: Settings | None) -> tuple[Task, list[Record]]:
+def run_alone(task: Task, chosen: Record | None) -> tuple[Task, list[Record]]:
     """Run a task on one core."""
-    arguments: dict[str, Any] = dict(task.arguments) | ({} if settings is None else {"settings": settings})
+    arguments: dict[str, Any] = dict(task.arguments) | ({} if chosen is None else {"chosen": chosen})
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return task, task.run(**arguments)
@@ -102,14 +101,6 @@ def stages(plan: Plan) -> Iterator[list[Task]]:
             for task in own:
                 weight[task.cell.dataset] = weight.get(task.cell.dataset, 0.0) + task.seconds
             yield sorted(own, key=lambda task: (-weight[task.cell.dataset], task.cell.dataset, -task.seconds))
-
-
-def settings_of(cell: Cell | None, results: Results) -> Settings | None:
-    """Return the settings that a cell selected."""
-    if cell is None:
-        return None
-    settings: Settings = json.loads(results.of(cell)[0]["settings"])
-    return settings
 
 
 def execute(plan: Plan, results: Results, seed: int, jobs: int, console: Console) -> None:
@@ -127,7 +118,7 @@ def execute(plan: Plan, results: Results, seed: int, jobs: int, console: Console
     with Progress(*columns, console=console) as progress:
         bar, done = progress.add_task("starting", total=plan.seconds, cells=f"0/{len(plan.missing)} cells"), 0
         for stage in stages(plan):
-            calls = (delayed(run_alone)(task, settings_of(task.after, results)) for task in stage)
+            calls = (delayed(run_alone)(task, results.of(task.after)[0] if task.after else None) for task in stage)
             for task, records in Parallel(jobs, return_as="generator_unordered", batch_size=1)(calls):
                 finished, done = datetime.now(UTC).isoformat(timespec="seconds"), done + 1
                 results.add(task, records, {"seed": seed, "run": run["run"], "finished": finished})

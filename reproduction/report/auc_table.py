@@ -20,7 +20,6 @@ from reproduction.report.html import (
     table,
 )
 from reproduction.report.measured import GROUPS, Measured, group_of, in_order, sets_in_order, text_of
-from reproduction.report.questions import questions
 from reproduction.report.wording import count, duration, listed, percent, signed
 from reproduction.results import Results
 
@@ -55,9 +54,8 @@ def auc_section(results: Results) -> Markup:
     if not measured:
         return section("auc", "AUC", missing("table"), settings_table(results))
     return section(
-        "auc", "AUC", note(NOTE), papers_table(measured), _differences(measured),
-        questions(measured), element("h3", "Every system"), every_table(measured), time_table(measured),
-        settings_table(results),
+        "auc", "AUC", note(NOTE), papers_table(measured), _differences(measured), element("h3", "Every system"),
+        every_table(measured), time_table(measured), settings_table(results),
     )  # fmt: skip
 
 

@@ -42,8 +42,8 @@ def maths(text: str) -> Markup:
 
 
 def section(name: str, title: str, *inside: object) -> Markup:
-    """A part of the page with a heading and an anchor for links."""
-    return element("section", element("h2", title), *inside, id=name)
+    """A folded part of the page with a heading and an anchor for links."""
+    return element("section", details(element("h2", title), *inside), id=name)
 
 
 def missing(experiment: str) -> Markup:
@@ -111,7 +111,7 @@ def table(
     )
     # The caption is outside of the frame: a caption element would be as wide as the table.
     above = element("p", caption, class_="caption")
-    frame = element("div", whole, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    frame = element("div", whole, class_="scroll", tabindex=0, role="region", aria_label=f"{caption}; scrolls sideways")
     return element("div", above, frame, after, class_="table")
 
 

@@ -1,6 +1,6 @@
 """Numbers and lists in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import floor, log10
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -82,7 +82,31 @@ def of(hits: Sequence[str], total: int, things: str = "sets") -> str:
 
     >>> of(["usps"], 3), of(["usps", "a9a"], 2), of([], 2)
     ('1 of 3 sets (usps)', 'all 2 sets', 'none of 2 sets')
+    >>> of(["usps"], 1), of([], 1)
+    ('the only set (usps)', 'no set of one')
     """
+    if total == 1:
+        thing = things.removesuffix("s")
+        return f"the only {thing} ({hits[0]})" if hits else f"no {thing} of one"
     if not hits:
         return f"none of {total} {things}"
     return f"all {total} {things}" if len(hits) == total else f"{len(hits)} of {total} {things} ({listed(hits)})"
+
+
+def span(values: Sequence[float], text: Callable[[float], str]) -> str:
+    """The least and the largest of some numbers; only one of them if they look the same.
+
+    >>> span([0.9, 0.5, 0.7], str), span([1, 1], str)
+    ('0.5 to 0.9', '1')
+    """
+    low, high = text(min(values)), text(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def small(p: float) -> str:
+    """A p-value in a sentence.
+
+    >>> small(0.0234), small(1e-9)
+    ('p = 0.023', 'p < 0.001')
+    """
+    return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"

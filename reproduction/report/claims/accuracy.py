@@ -6,7 +6,6 @@ import numpy as np
 
 from reproduction import paper
 from reproduction.report.claims.base import Claim, Finding, Verdict, graded, without
-from reproduction.report.estimates import paired
 from reproduction.report.measured import GROUPS, KERNEL, LINEAR, Measured
 from reproduction.report.wording import listed, of, percent, signed
 from reproduction.results import Results
@@ -38,7 +37,7 @@ def _behind(measured: Measured, asked: list[str], rivals: tuple[str, ...]) -> li
     found = []
     for dataset in asked:
         for rival in rivals:
-            gap = paired(measured.folds(dataset, KERNEL), measured.folds(dataset, rival))
+            gap = measured.difference(dataset, KERNEL, rival)
             if gap and gap.clear < 0:
                 found.append(f"{rival} on {dataset} by {signed(-gap.mean)}")
     return found
@@ -137,7 +136,7 @@ def non_linear(results: Results) -> Finding:
     """Kernel against linear FPOGD."""
     measured = Measured(results)
     pairs = {name: gap for name in measured.datasets
-             if (gap := paired(measured.folds(name, KERNEL), measured.folds(name, LINEAR)))}  # fmt: skip
+             if (gap := measured.difference(name, KERNEL, LINEAR))}  # fmt: skip
     if not pairs:
         return without("table")
     better = [name for name, gap in pairs.items() if gap.clear > 0]

@@ -3,7 +3,6 @@
 from reproduction import paper
 from reproduction.report.auc_table import FLAGGED, gaps
 from reproduction.report.claims.base import Claim, Finding, Verdict, argued, graded, without
-from reproduction.report.estimates import paired
 from reproduction.report.measured import KERNEL, LINEAR, Measured
 from reproduction.report.wording import listed, of, percent
 from reproduction.results import Results
@@ -45,7 +44,7 @@ def width(results: Results) -> Finding:
     texts = []
     for other in ("FPOGD, 1/d", "FPOGD, tuned width"):
         gaps_here = {name: gap for name in measured.datasets
-                     if (gap := paired(measured.folds(name, other), measured.folds(name, KERNEL)))}  # fmt: skip
+                     if (gap := measured.difference(name, other, KERNEL))}  # fmt: skip
         if gaps_here:
             better = [name for name, gap in gaps_here.items() if gap.clear > 0]
             worse = [name for name, gap in gaps_here.items() if gap.clear < 0]

@@ -10,7 +10,7 @@ from reproduction.cells import Record
 from reproduction.clusters import STRATA
 from reproduction.report.claims.base import Claim, Finding, Verdict, graded, without
 from reproduction.report.curves import curves_of, rows_of
-from reproduction.report.estimates import Estimate, paired
+from reproduction.report.estimates import Difference, compared
 from reproduction.report.measured import GROUPS, KERNEL, by_dataset, known
 from reproduction.report.strata import bound, final_auc, relative_error
 from reproduction.report.wording import count, duration, listed, number, of, signed
@@ -82,14 +82,16 @@ def enough_features(results: Results) -> Finding:
     records = [one for one in results.read("features") if one.get("axis") == "D" and known(one, "auc")]
     if not records:
         return without("features")
-    gains: list[Estimate] = []
+    gains: list[Difference] = []
     texts = []
     for name, here in by_dataset(records).items():
         mark = features_needed(rows_of(name, here))
         values = sorted({float(one["value"]) for one in here})
         first, last = next((value for value in values if value >= 0.9 * mark), values[-1]), values[-1]
-        folds = {value: {one["fold"]: one["auc"] for one in here if one["value"] == value} for value in (first, last)}
-        gain = paired(folds[last], folds[first])
+        folds = {
+            value: {(one["fold"], 0): one["auc"] for one in here if one["value"] == value} for value in (first, last)
+        }
+        gain = compared(folds[last], folds[first])
         if gain is not None and first < last:
             gains.append(gain)
             error = "" if isnan(gain.error) else f" ± {100 * gain.error:.2f}"
