@@ -4,7 +4,7 @@ A system whose model has weights keeps both. A sum of kernels is averaged over `
 distances. Any other estimator has one output.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import ceil
 from time import process_time
 from typing import Any, Literal
@@ -13,8 +13,8 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import rbf_kernel
 
-from pairloom import Grid, Stream
-from pairloom.models import Expansion, Model
+from pairloom import Grid, Learner, Stream
+from pairloom.models import Expansion, RuleLearner
 from reproduction.cells import Array
 
 Output = Literal["mean", "last"]
@@ -29,8 +29,8 @@ class Averaged:
 
     learns_in_parts = True
 
-    def __init__(self, model: Model) -> None:
-        self.stream = Stream(replace(model, average="mean"))  # type: ignore[type-var]
+    def __init__(self, model: Learner | RuleLearner) -> None:
+        self.stream = Stream(replace(model, average="mean"))
 
     def learn(self, X: Any, y: Array) -> None:
         self.stream.partial_fit(X, y)
@@ -109,9 +109,10 @@ def start(made: Any, n_rows: int) -> Run:
     if getattr(made, "needs_all_rows", False):
         return Fitted(made)
     model = made.to_model() if hasattr(made, "to_model") else made
-    if isinstance(model, Model) and "average" in {one.name for one in fields(model)}:  # type: ignore[arg-type]
-        return Averaged(model)
-    return Expanded(model, n_rows) if isinstance(model, Expansion) else Fitted(made)
+    if isinstance(model, Expansion):
+        return Expanded(model, n_rows)
+    # The other models have no iterates, such as a minimiser in closed form, or more than one, such as a race.
+    return Averaged(model) if isinstance(model, (Learner, RuleLearner)) else Fitted(made)
 
 
 def learn_timed(run: Run, X: Any, y: Array) -> float:
