@@ -47,15 +47,15 @@ def options() -> ArgumentParser:
     parser.add_argument("--jobs", type=_count, default=cpu_count(), help="processes; default: one per core")
     own = parser.add_argument_group("your own comparison", "for the experiment table")
     own.add_argument(
-        "--data", type=_file, action="append", default=[], metavar="FILE",
+        "--data", action="append", default=[], metavar="FILE",
         help="a data set of yours, instead of the paper's: LIBSVM (.svm), CSV or NPZ; may be repeated",
     )  # fmt: skip
     own.add_argument(
-        "--system", type=_class, action="append", default=[], metavar="MODULE:CLASS",
+        "--system", action="append", default=[], metavar="MODULE:CLASS",
         help="a classifier of yours, in addition to the systems; may be repeated",
     )  # fmt: skip
     own.add_argument("--systems", type=_systems, help="only these, separated by semicolons: 'FPOGD, kernel;OGD'")
-    own.add_argument("--config", type=_file, metavar="FILE", help="a file like reproduction/configs/table.toml")
+    own.add_argument("--config", metavar="FILE", help="a file like reproduction/configs/table.toml")
     return parser
 
 
@@ -75,22 +75,6 @@ def _names(text: str, between: str, kind: str, known: Collection[str]) -> tuple[
     return names
 
 
-def _file(text: str) -> str:
-    try:
-        find(text)
-    except FileNotFoundError as error:
-        raise ArgumentTypeError(str(error)) from error
-    return text
-
-
-def _class(text: str) -> str:
-    try:
-        column_of(text)
-    except (ImportError, AttributeError, KeyError, ValueError) as error:
-        raise ArgumentTypeError(f"{text!r} is not MODULE:CLASS of a class that can be imported: {error}") from error
-    return text
-
-
 def _folder(text: str) -> Path:
     path = Path(text)
     if path.exists() and not path.is_dir():
@@ -107,7 +91,7 @@ def _count(text: str) -> int:
 def plan_of(asked: Namespace, results: Results) -> Plan:
     """Return the plan of an experiment, of all of them, or of a comparison of the user's own.
 
-    Raise ValueError if a configuration is wrong, or belongs to another experiment.
+    Raise ValueError or FileNotFoundError if a configuration is wrong or missing, or belongs to another experiment.
     """
     if not (asked.data or asked.system or asked.systems or asked.config):
         names = list(EXPERIMENTS) if asked.experiment == "all" else [asked.experiment]
@@ -118,6 +102,8 @@ def plan_of(asked: Namespace, results: Results) -> Plan:
         config = read_file(find(asked.config), table.TableConfig, asked.quick)
     else:
         config = read(table.NAME, table.TableConfig, asked.quick)
+    for path in asked.data:
+        find(path)
     if asked.data or asked.datasets:
         config = replace(config, datasets=(*(asked.datasets or ()), *asked.data), imbalanced=())
     config = replace(config, systems=(*(asked.systems or config.systems), *asked.system))
@@ -161,7 +147,7 @@ def _plan_or_usage(parser: ArgumentParser, asked: Namespace, results: Results) -
         return plan_of(asked, results)
     except NotResultsError:
         raise
-    except (ValueError, ImportError, AttributeError, KeyError) as error:
+    except (ValueError, FileNotFoundError) as error:
         parser.error(str(error))
 
 

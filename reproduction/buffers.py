@@ -53,7 +53,7 @@ class FreshDraws(WholeHistory):
 
 
 FIFO, RESERVOIR, CENTROID = "FPOGD, FIFO", "FPOGD, reservoir", "FPOGD, centroid"
-NEYMAN = "FPOGD, Neyman"
+NEYMAN, PRINTED = "FPOGD, Neyman", "FPOGD, as printed"
 QUEUE = "newest rows"
 OAM_TYPE, FRESH, WHOLE = "OAM-type reservoir", "fresh uniform draws", "whole history"
 
@@ -64,6 +64,7 @@ MEMORIES: dict[str, Callable[[int, int], Memory]] = {
     NEYMAN: lambda slots, rows: Strata(
         max_strata=max(1, slots // 2), representative="reservoir", allocation="neyman", slots=slots
     ),
+    PRINTED: lambda slots, rows: Strata(max_strata=2 * slots, by="joint", normalization="history"),
     QUEUE: lambda slots, rows: Latest("opposite", slots),
     "Yang, previous": lambda slots, rows: Latest("previous"),
     "Yang, opposite": lambda slots, rows: Latest("opposite"),
@@ -73,8 +74,9 @@ MEMORIES: dict[str, Callable[[int, int], Memory]] = {
     FRESH: lambda slots, rows: FreshDraws(rows, size=slots),
     WHOLE: lambda slots, rows: WholeHistory(rows),
 }
-"""Functions of the slots for each class and the rows of the stream. FPOGD with FIFO is the paper's box, with reservoirs
-its randomized update; eps is half of the mean squared distance. Neyman: half as many strata, and more slots where
+"""Functions of the slots for each class and the rows of the stream. FPOGD with FIFO has strata of each class and the
+newest member of each; with reservoirs it has the paper's randomized update; eps is half of the mean squared distance.
+As printed: one clustering of all rows, with twice as many strata. Neyman: half as many strata, and more slots where
 n_j sigma_j is large. The newest rows are a queue for each class: as many slots as FPOGD, without strata. Yang keeps one
 example, or one of each class. Kar has one buffer for both classes, of the same size as the two of the others."""
 
@@ -84,7 +86,7 @@ CONTROLS = (FRESH, WHOLE)
 RIVALS = tuple(name for name in MEMORIES if not name.startswith("FPOGD") and name not in (QUEUE, *CONTROLS))
 """The other algorithms of the paper's figures."""
 
-BY_CLASS = tuple(name for name in MEMORIES if name not in ("Yang, previous", "Kar"))
+BY_CLASS = tuple(name for name in MEMORIES if name not in (PRINTED, "Yang, previous", "Kar"))
 """Algorithms whose gradient is a mean over partners, as L_t is. For the others it is a mean over rows of both classes:
 the same direction, but a shorter step, by the share of the partners. Bounds for a common step do not apply to them."""
 

@@ -102,10 +102,13 @@ def of(kind: Callable[..., Any], **fixed: Any) -> Make:
 def own_column(name: str, grid: dict[str, list[Any]]) -> Column:
     """Return the column of a class named ``module:Class``, with a grid of its parameters.
 
-    ``random_state`` is set if the class has it; rows are scaled to [-1, 1].
+    Raise ValueError if it cannot be imported. ``random_state`` is set if the class has it; rows are scaled to [-1, 1].
     """
     module, _, kind = name.partition(":")
-    made = getattr(importlib.import_module(module), kind)
+    try:
+        made = getattr(importlib.import_module(module), kind)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{name!r} is not MODULE:CLASS of a class that can be imported: {error}") from error
     seeded = hasattr(made, "get_params") and "random_state" in made().get_params()
 
     def make(shape: Shape, settings: Settings, seed: int) -> Any:

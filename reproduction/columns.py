@@ -31,7 +31,7 @@ from pairloom.systems import (
 from reproduction.cells import Settings
 from reproduction.column import Column, Make, combined, n_features_of, of, own_column, unit_width
 from reproduction.problems import Protocol, Shape
-from reproduction.released import ReleasedCode
+from reproduction.released import ROWS, ReleasedCode
 
 SLOTS = 16
 """Examples kept for each class by every system that keeps some to pair with: FPOGD, the queue, Kar and OAM."""
@@ -39,7 +39,7 @@ SQUARED_FEATURES = 1024
 """Maximum number of features of ExactAUC in a kernel space: it keeps D^2 numbers."""
 SQUARED_COLUMNS = 2000
 """Systems that keep D^2 numbers are left out if there are more columns than this."""
-SLOW_COLUMNS = 200
+SLOW_COLUMNS = 400
 """OPAUC and AdaOAM, with a cost of D^2 per row, are tuned as slow systems if there are more columns than this."""
 SVC_ROWS = 30_000
 """SVC is left out if it would learn more rows than this."""
@@ -67,7 +67,7 @@ def double_width(shape: Shape, settings: Settings, seed: int) -> Any:
 
 def newest_rows(shape: Shape, settings: Settings, seed: int) -> Learner:
     """The control without strata: "FPOGD, kernel" with a queue of the newest rows of each class."""
-    features = RandomFourier(n_features_of(shape), Gaussian("paper"))
+    features = RandomFourier(n_features_of(shape), Gaussian(settings.get("gamma", "paper")))
     step, penalty = Constant(settings.get("eta", 0.125)), L2(settings.get("alpha", 1e-6))
     return Learner(features=features, memory=Latest("opposite", SLOTS), step=step, penalty=penalty, seed=seed)
 
@@ -90,19 +90,34 @@ def lightgbm(shape: Shape, settings: Settings, seed: int) -> Any:
     return LGBMClassifier(n_estimators=500, learning_rate=0.1, n_jobs=1, random_state=seed, verbose=-1)
 
 
+def steps(shape: Shape, protocol: Protocol) -> list[float]:
+    """Return the steps; longer ones too for text, whose kernel of the paper's width hardly differs between rows."""
+    return [*protocol.etas, *(2.0**k for k in range(7, 13) if shape.sparse)]
+
+
+def stable(grid: list[Settings]) -> list[Settings]:
+    """Return the settings whose explicit step of the penalty does not change the sign of the weights."""
+    return [one for one in grid if one["eta"] * one["alpha"] < 1]
+
+
 def steps_and_penalties(shape: Shape, protocol: Protocol) -> list[Settings]:
     """Return all steps with all penalties, for systems that share a pass."""
-    return combined(alpha=protocol.lambdas, eta=protocol.etas)
+    return stable(combined(alpha=protocol.lambdas, eta=steps(shape, protocol)))
 
 
 def coarse(shape: Shape, protocol: Protocol) -> list[Settings]:
     """Return every second step with every penalty."""
-    return combined(alpha=protocol.lambdas, eta=protocol.coarse_etas)
+    return stable(combined(alpha=protocol.lambdas, eta=[*steps(shape, protocol)[::2]]))
+
+
+def steps_widths_and_penalties(shape: Shape, protocol: Protocol) -> list[Settings]:
+    """Return all steps with all widths and some penalties."""
+    return stable(combined(gamma=widths(shape, protocol), alpha=protocol.lambdas[::2], eta=steps(shape, protocol)))
 
 
 def long_steps(shape: Shape, protocol: Protocol) -> list[Settings]:
     """Return the steps of OPERA: they are divided by a power of the row number."""
-    return combined(eta=[4.0**k for k in range(-2, 7)])
+    return combined(eta=[8.0**k for k in range(-1, 6)])
 
 
 def widths(shape: Shape, protocol: Protocol) -> list[float]:
@@ -112,12 +127,12 @@ def widths(shape: Shape, protocol: Protocol) -> list[float]:
 
 def koil(shape: Shape, protocol: Protocol) -> list[Settings]:
     """Return steps, at most 1 for KOIL, and weights of its loss."""
-    return combined(C=[0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4], eta=[1e-4, 1e-3, 0.01, 0.1, 0.5])
+    return combined(C=[0.1, 1.0, 10.0, 100.0, 1e3, 1e5, 1e7], eta=[1e-4, 1e-3, 0.01, 0.1, 0.5])
 
 
 def thetas(shape: Shape, protocol: Protocol) -> list[Settings]:
     """Return squared distances up to which Projectron++ projects; a kernel of a row with itself is 1."""
-    return combined(theta=[0.00025, 0.001, 0.004, 0.016, 0.0625, 0.25, 0.5])
+    return combined(theta=[0.0, 1e-6, 1e-5, 1e-4, 1e-3, 0.004, 0.016, 0.0625, 0.25, 0.5])
 
 
 def too_wide(shape: Shape) -> str:
@@ -140,11 +155,21 @@ def _always(shape: Shape) -> bool:
     return True
 
 
+def _text(shape: Shape) -> bool:
+    return shape.sparse
+
+
+def _wide(shape: Shape) -> bool:
+    return shape.n_features > SLOW_COLUMNS
+
+
 KOIL_COST: dict[str, Any] = {
-    "limited": True, "slow": _always, "micros": lambda shape: 12.0 + 0.25 * shape.n_features,
+    "limited": True, "slow": _text, "micros": lambda shape: 12.0 + 0.25 * shape.n_features,
 }  # fmt: skip
+# In float32, Projectron++ takes all rows of text for copies of the first: at the paper's width they are too similar.
+projectron = of(ProjectronPP, dtype="float64")
 PROJECTRON_COST: dict[str, Any] = {
-    "limited": True, "slow": _always, "micros": lambda shape: 20.0 + 0.3 * shape.n_features,
+    "limited": True, "slow": _text, "micros": lambda shape: 20.0 + 0.3 * shape.n_features,
 }  # fmt: skip
 SHARED: dict[str, Any] = {"micros": fourier_micros, "one_pass": True}
 
@@ -153,29 +178,31 @@ _COLUMNS = (
     Column("FPOGD, linear", fpogd(kernel="linear"), steps_and_penalties, view="unit", one_pass=True),
     Column(
         "SPAM-NET", of(SPAM, schedule="constant"),
-        lambda shape, p: combined(alpha=p.lambdas[::2], l1=p.lambdas, eta=p.coarse_etas), view="unit",
+        lambda shape, p: combined(alpha=p.lambdas[1::2], l1=p.lambdas, eta=p.coarse_etas), view="unit",
     ),
     Column("OGD", of(OGD, loss="square", schedule="constant"), steps_and_penalties, view="unit", one_pass=True),
     Column(
-        "SparseKernelAUC", of(SparseKernelAUC), lambda shape, p: combined(alpha=p.lambdas), limited=True, slow=_always,
+        "SparseKernelAUC", of(SparseKernelAUC), lambda shape, p: combined(alpha=p.lambdas), limited=True,
+        slow=lambda shape: shape.n_features > 100,
         micros=lambda shape: 150.0 + min(3.0 * shape.n_features, 3000.0),
     ),
-    Column("ProjectronPP", of(ProjectronPP), thetas, **PROJECTRON_COST),
+    Column("ProjectronPP", projectron, thetas, **PROJECTRON_COST),
     Column(
         "Kar", of(OLP, size=2 * SLOTS, loss="square", schedule="constant"), steps_and_penalties, view="unit",
         one_pass=True,
     ),
     Column("newest rows, kernel", newest_rows, steps_and_penalties, **SHARED),
+    Column("newest rows, tuned width", newest_rows, steps_widths_and_penalties, **SHARED),
     Column("FPOGD, centroid", fpogd(gamma="paper", representative="centroid"), steps_and_penalties, **SHARED),
     Column(
         "FPOGD, as printed", fpogd(gamma="paper", strata="joint", normalization="history", max_strata=2 * SLOTS),
         steps_and_penalties, **SHARED,
     ),
-    Column("released code", of(ReleasedCode), lambda shape, p: combined(eta=ReleasedCode.ETAS), view="scaled"),
+    Column("released code", of(ReleasedCode), lambda shape, p: combined(eta=ReleasedCode.ETAS),
+           most=lambda shape: ROWS),
     Column("FPOGD, 1/d", double_width, steps_and_penalties, **SHARED),
     Column(
-        "FPOGD, tuned width", fpogd(),
-        lambda shape, p: combined(gamma=widths(shape, p), alpha=p.lambdas[::2], eta=p.etas), **SHARED,
+        "FPOGD, tuned width", fpogd(), steps_widths_and_penalties, **SHARED,
     ),
     Column("AUCClassifier", of(AUCClassifier), view="raw", micros=lambda shape: 150.0 + 0.5 * shape.n_features),
     Column("KOIL++", of(KOIL), koil, **KOIL_COST),
@@ -185,7 +212,7 @@ _COLUMNS = (
         left_out=lambda shape: too_wide(shape).replace("keeps the squares of", "slow to tune with"), **KOIL_COST,
     ),
     Column(
-        "ProjectronPP, tuned width", of(ProjectronPP),
+        "ProjectronPP, tuned width", projectron,
         lambda shape, p: [{"gamma": g, **one} for g in widths(shape, p) for one in thetas(shape, p)[::2]],
         **PROJECTRON_COST,
     ),
@@ -195,11 +222,11 @@ _COLUMNS = (
         micros=lambda shape: 3.0 + 0.02 * shape.n_features,
     ),
     Column(
-        "OPAUC", of(OPAUC), coarse, view="unit", slow=lambda shape: shape.n_features > SLOW_COLUMNS,
+        "OPAUC", of(OPAUC), coarse, view="unit", slow=_wide,
         left_out=too_wide, micros=lambda shape: 1.0 + 1e-3 * shape.n_features**2,
     ),
     Column(
-        "AdaOAM", of(AdaOAM), coarse, view="unit", slow=lambda shape: shape.n_features > SLOW_COLUMNS,
+        "AdaOAM", of(AdaOAM), coarse, view="unit", slow=_wide,
         left_out=too_wide, micros=lambda shape: 1.0 + 1e-3 * shape.n_features**2,
     ),
     Column(
@@ -215,10 +242,10 @@ _COLUMNS = (
     Column("FourierSGD", fourier_sgd, coarse, micros=fourier_micros),
     Column(
         "ExactAUC", of(ExactAUC), lambda shape, p: combined(alpha=p.lambdas), view="unit", left_out=too_wide,
-        slow=lambda shape: shape.n_features > SLOW_COLUMNS, micros=lambda shape: 1.0 + 1e-4 * shape.n_features**2,
+        slow=_wide, micros=lambda shape: 1.0 + 1e-4 * shape.n_features**2,
     ),
     Column(
-        "ExactAUC, kernel", kernel_exact, lambda shape, p: combined(alpha=[1e-6, 1e-3]), slow=_always,
+        "ExactAUC, kernel", kernel_exact, lambda shape, p: combined(alpha=[1e-6, 1e-4, 1e-2]), slow=_always,
         micros=lambda shape: fourier_micros(shape) + 70.0,
     ),
     Column(
@@ -241,4 +268,8 @@ COLUMNS = {column.name: column for column in _COLUMNS}
 
 def column_of(name: str, grid: dict[str, list[Any]] | None = None) -> Column:
     """Return a column by its name, or that of a class of yours, ``module:Class``."""
-    return own_column(name, grid or {}) if ":" in name else COLUMNS[name]
+    if ":" in name:
+        return own_column(name, grid or {})
+    if name not in COLUMNS:
+        raise ValueError(f"no system {name!r}; there are {'; '.join(COLUMNS)}; or MODULE:CLASS for a class of yours")
+    return COLUMNS[name]

@@ -20,8 +20,8 @@ from reproduction.sources import title_of
 SHARED = ("alpha", "eta")
 """Settings in which the models of one pass may differ."""
 
-PENALTIES = ("alpha", "l1")
-"""Settings whose low end is no edge: less than the smallest penalty is none."""
+PENALTIES = ("alpha", "l1", "theta")
+"""Settings whose low end is no edge: less than the smallest penalty is none, and so is less than theta = 0."""
 
 OutputAUC = dict[Output, float]
 Grid = dict[str, list[Any]]
@@ -74,7 +74,7 @@ def best(column: Column, grid: list[Settings], split: Split, protocol: Protocol)
 
 
 def edges(grid: Sequence[Settings], settings: Settings) -> list[str]:
-    """Return the settings that are the lowest or the highest of at least three values.
+    """Return the settings that are the lowest or the highest of their values.
 
     >>> edges([{"eta": eta} for eta in (1.0, 2.0, 4.0)], {"eta": 4.0})
     ['eta high']
@@ -82,7 +82,7 @@ def edges(grid: Sequence[Settings], settings: Settings) -> list[str]:
     found = []
     for name, chosen in settings.items():
         values = sorted({one[name] for one in grid if isinstance(one.get(name), (int, float))})
-        if len(values) >= 3 and chosen in (values[0], values[-1]):
+        if len(values) > 1 and chosen in (values[0], values[-1]):
             side = "low" if chosen == values[0] else "high"
             found += [] if side == "low" and name in PENALTIES else [f"{name} {side}"]
     return found

@@ -11,7 +11,9 @@ from reproduction.buffers import MEMORIES
 from reproduction.cells import Record
 from reproduction.regret import HORIZON, ORDERS
 from reproduction.report.estimates import Estimate, estimate
+from reproduction.report.html import ABSENT, Entry
 from reproduction.report.measured import known, sets_in_order
+from reproduction.report.wording import interval
 from reproduction.results import Results
 from reproduction.variance import CERTIFICATE, PATHS
 
@@ -28,8 +30,13 @@ def in_order(systems: Iterable[str]) -> list[str]:
     return sorted(set(systems), key=lambda name: (rank.get(name, len(rank)), name))
 
 
+def interval_entry(found: tuple[float, float, float] | None) -> Entry:
+    """The cell of a table with an exponent and its interval."""
+    return ABSENT if found is None else Entry(interval(*found), found[0])
+
+
 class Stream(NamedTuple):
-    """Rows of a data set in an order, and the step of all algorithms."""
+    """Rows of a data set in an order, and the step of all algorithms; ``fold``: the number of the order."""
 
     dataset: str
     order: str
@@ -62,6 +69,10 @@ class Run:
             return None
         value, low, high = (float(self.whole[name]) for name in names)
         return value, low, high
+
+    def entry(self, ending: str = "") -> Entry:
+        """The cell of a table with the exponent."""
+        return interval_entry(self.interval(ending))
 
     def sublinear(self, ending: str = "") -> bool:
         """Whether the whole interval of the exponent is below 1."""

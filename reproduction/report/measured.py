@@ -17,8 +17,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "in the paper": (KERNEL, LINEAR, "SPAM-NET", "OGD", "SparseKernelAUC", "ProjectronPP", "Kar"),
     "controls": (QUEUE, CENTROID, PRINTED, RELEASED, "FPOGD, 1/d", "FPOGD, tuned width"),
     "beyond the paper": (
-        "AUCClassifier", "KOIL++", "OAM", "OPAUC", "AdaOAM", "SOLAM", "SPAM", "OPERA", "AOGD", "FOAM", "NOAM", "AdaDSG",
-        "FourierSGD", "ExactAUC", "ExactAUC, kernel",
+        "AUCClassifier", "KOIL++", "KOIL++, tuned width", "ProjectronPP, tuned width", "OAM", "OPAUC", "AdaOAM",
+        "SOLAM", "SPAM", "OPERA", "AdaDSG", "FourierSGD", "ExactAUC", "ExactAUC, kernel",
     ),
     "batch": ("logistic", "SVC", "LightGBM"),
 }  # fmt: skip
@@ -123,6 +123,10 @@ class Measured:
         column = "edges" if output == "mean" else "edges_last"
         records = [one for one in self._cells.get((dataset, system), []) if int(one["value"]) == 0]
         return [edge for one in records for edge in str(one.get(column, "")).split("; ") if edge]
+
+    def is_tuned(self, dataset: str, system: str) -> bool:
+        """Whether settings were selected."""
+        return any(one.get("settings", "{}") != "{}" for one in self._cells.get((dataset, system), []))
 
     def micros(self, dataset: str, system: str) -> float | None:
         """Microseconds of learning per row."""

@@ -28,3 +28,13 @@ function sorted(rows, k, numeric, sign) {
     return sign * (a - b);
   });
 }
+
+// A link into a folded part opens it.
+function reveal() {
+  const target = document.getElementById(location.hash.slice(1));
+  for (let part = target?.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+  (target?.tagName === "SECTION" ? target.querySelector("details") : null)?.setAttribute("open", "");
+  target?.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+reveal();

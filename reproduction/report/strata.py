@@ -101,9 +101,8 @@ def _count_figure(records: Sequence[Record]) -> Markup:
     entries = [(name, style) for name, _, style in _COUNTS]
     caption = (
         "Number of strata over the stream, clustering φ(x) as in the paper, and clustering x, for five thresholds ε on "
-        "the squared distance, as shares of its mean; curves end where there are 2,048 strata. Beside it the paper's "
-        "bound min{t − 1, ⌈(R/r)^{d}⌉} and the bound of disjoint balls, min{t − 1, (1 + 2R/r)^{d}}, r = √ε, for "
-        "centres that do not move. Where both lines lie on t − 1, neither bound says anything."
+        "the squared distance, as shares of its mean; curves end where there are 2,048 strata. The paper's bound "
+        "min{t − 1, ⌈(R/r)^{d}⌉}, r = √ε, is drawn where it is below the trivial t − 1."
     )
     return svg.shown("figure-strata-count", panels, caption, "Number of strata over the stream and its bounds", entries)
 
@@ -113,7 +112,6 @@ SPACES = {"features": "φ(x)", "input": "x"}
 _COUNTS = (
     ("strata", "n_strata", svg.Style("#0072b2", "o", width=2.0)),
     ("the paper's bound", "bound_paper", svg.Style("#d55e00", "^", (0, (4, 1.5)))),
-    ("bound of disjoint balls", "bound_packing", svg.Style("#333333", "s", (0, (1, 1)))),
 )
 """Name, column and style; the bounds are logarithms."""
 
@@ -127,7 +125,7 @@ def _count_panel(title: str, share: float, records: Sequence[Record]) -> Markup:
     figure, axes = svg.panel(f"{title}, ε = {share:g} of the mean", "rows t", "strata")
     points = thinned(sorted((one for one in records if one["value"] == share), key=lambda one: one["row"]))
     for _, column, style in reversed(_COUNTS):
-        kept = [one for one in points if column in one]
+        kept = [one for one in points if column in one and (column == "n_strata" or bound(one, column) < one["row"])]
         heights = [float(one[column]) if column == "n_strata" else bound(one, column) for one in kept]
         svg.line(axes, [one["row"] for one in kept], heights, style)
     svg.log_axis(axes, "x", count)

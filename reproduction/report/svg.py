@@ -13,7 +13,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from reproduction.report.estimates import estimate
+from reproduction.report.estimates import Ranks, estimate
 from reproduction.report.html import Markup, element, maths
 
 INK, FAINT, GRID = "#333333", "#6b6b6b", "#e6e6e6"
@@ -48,8 +48,10 @@ STYLES = {
     "FPOGD, reservoir": Style("#56b4e9", "s", (0, (5, 1.5))),
     "FPOGD, centroid": Style("#08306b", "D", (0, (3, 1, 1, 1))),
     "FPOGD, Neyman": Style("#009e73", "P", (0, (6, 1, 1, 1, 1, 1))),
-    "Yang, previous": Style("#d55e00", "v", (0, (1, 1))),
+    "Yang, previous": Style("#8c6d31", "h", (0, (1, 1))),
     "Yang, opposite": Style("#e69f00", "^", (0, (4, 1, 1, 1))),
+    "newest rows": Style("#d55e00", "v", width=2.2),
+    "newest rows, kernel": Style("#d55e00", "v", width=2.2),
     "Kar, by class": Style("#5e5e5e", "p", (0, (4, 2))),
     "OAM-type reservoir": Style("#cc79a7", "<", (0, (3, 1.5))),
     "fresh uniform draws": Style("#7a6a00", ">", (0, (1, 2))),
@@ -115,6 +117,51 @@ def box(axes: Axes, height: float, quantiles: Sequence[float], style: Style) -> 
     axes.barh(height, high - low, 0.62, left=low, color=style.colour, alpha=0.45, edgecolor=style.dark, linewidth=0.8)
     axes.plot([middle, middle], [height - 0.31, height + 0.31], color=style.dark, linewidth=1.6, zorder=3)
     axes.plot([middle], [height], color=style.dark, marker=style.marker, markersize=style.size, zorder=4)
+
+
+def named_rows(title: str, x: str, names: Sequence[str]) -> tuple[Figure, Axes]:
+    """Return an empty panel with a named row at each height 0, 1, ..., from above."""
+    width, height, left = 4.3, 0.75 + 0.22 * len(names), 0.37
+    figure = _figure(width, height)
+    axes = figure.add_axes((left, 0.48 / height, 0.97 - left, 1 - 0.75 / height))
+    _dress(axes, title, x, "")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    return figure, axes
+
+
+def dots(title: str, x: str, rows: Mapping[str, Sequence[tuple[float, Style]]], label: str) -> Markup:
+    """Return a panel with a row of points for each name on a logarithmic axis, and a thin line at 1.
+
+    Points without a positive value are not drawn.
+    """
+    figure, axes = named_rows(title, x, list(rows))
+    for place, points in enumerate(rows.values()):
+        for value, style in points:
+            if isfinite(value) and value > 0:
+                axes.plot([value], [place], linestyle="", color=style.colour, marker=style.marker,
+                          markersize=style.size + 0.6, markeredgecolor="white", markeredgewidth=0.4)  # fmt: skip
+    axes.axvline(1.0, color=FAINT, linewidth=0.8, zorder=1)
+    log_axis(axes, "x", lambda value: f"{value:g}")
+    return inline(figure, label)
+
+
+def critical_difference(ranks: Ranks, label: str) -> Markup:
+    """Return the mean ranks of methods with bars of half the critical difference on both sides, the best first.
+
+    Two methods differ significantly if their bars do not overlap.
+    """
+    order = sorted(range(len(ranks.names)), key=lambda k: ranks.means[k])
+    names = [f"{ranks.names[k]}  {ranks.means[k]:.1f}" for k in order]
+    figure, axes = named_rows(f"mean rank over {ranks.n} sets", "mean rank: 1 is the best", names)
+    half = ranks.critical / 2
+    for place, k in enumerate(order):
+        style, mean = style_of(ranks.names[k]), ranks.means[k]
+        axes.plot([mean - half, mean + half], [place, place], color=style.colour, linewidth=2.2, alpha=0.45)
+        axes.plot([mean], [place], color=style.colour, marker=style.marker, markersize=style.size + 1)
+    best = ranks.means[order[0]]
+    axes.axvspan(best - half, best + half, color=GRID, zorder=0)
+    return inline(figure, label)
 
 
 def line(axes: Axes, x: Sequence[float], y: Sequence[float], style: Style, n_markers: int = 9) -> None:
@@ -202,9 +249,15 @@ def _figure(width: float, height: float) -> Figure:
 
 
 def shown(
-    name: str, panels: Sequence[Markup], caption: str, label: str, entries: Sequence[tuple[str, Style]] = ()
+    name: str,
+    panels: Sequence[Markup],
+    caption: str,
+    label: str,
+    entries: Sequence[tuple[str, Style]] = (),
+    wide: bool = False,
 ) -> Markup:
     """A figure of the page: a legend, panels and a caption; ``label`` describes it in a few words."""
     key = _legend(entries, name) if entries else None
-    grid = element("div", *panels, class_="panels" + (" few" if len(panels) in (1, 2, 4) else ""))
+    kind = " wide" if wide else " few" if len(panels) in (1, 2, 4) else ""
+    grid = element("div", *panels, class_=f"panels{kind}")
     return element("figure", key, grid, element("figcaption", maths(caption)), id=name, role="group", aria_label=label)

@@ -15,7 +15,7 @@ def aucs_in_terminal(results: Results, cells: Collection[Cell]) -> Table:
     """Return AUC x 100 of the systems of these cells: the mean of the iterates, then the last iterate."""
     measured, own = Measured(results), [cell for cell in cells if cell.experiment == table.NAME]
     datasets = [name for name in measured.datasets if name in {cell.dataset for cell in own}]
-    made = Table("system", title="AUC × 100, mean of iterates / last iterate" if own else None)
+    made = Table("system", title="AUC × 100: mean / last iterate" if own else None)
     for name in datasets:
         made.add_column(name, justify="right")
     for system in (name for name in measured.systems if name in {cell.system for cell in own}):

@@ -1,11 +1,7 @@
 """Errors of the gradients of small buffers, and the certificate of variance reduction."""
 
 from collections.abc import Sequence
-from math import log10
 
-from matplotlib.axes import Axes
-
-from reproduction.buffers import CONTROLS
 from reproduction.cells import Record
 from reproduction.report import svg
 from reproduction.report.buffers import averaged, certificates, in_order, mean_errors, on_path
@@ -17,69 +13,51 @@ from reproduction.variance import QUANTILES
 
 TITLE = "Variance of gradients"
 
-COMMON = svg.Style("#b2182b", "|", width=1.4)
-LEMMA = svg.Style("#333333", "|", (0, (1.5, 1.5)), width=1.2)
-
-DEFAULT_SHARE = 0.5
-"""eps of FPOGD, as a share of the mean squared distance."""
-
 Systems = dict[str, list[Record]]
 
 
 def variance_section(results: Results) -> Markup:
-    """Running errors above boxes, along both paths, then means and the certificate."""
+    """Return running errors and boxes along both paths, then means and the certificate."""
     paths = {path: on_path(results, path) for path in ("own", "common")}
     proofs = certificates(results)
     if not any(paths.values()) and not proofs:
         return section("variance", TITLE, missing("variance"))
     texts = {"own": "Each along its own path.", "common": "All at the weights of exact gradients over the history."}
-    figures = [_figure(f"figure-variance-{path}", paths[path], proofs, texts[path]) for path in paths if paths[path]]
+    figures = [_figure(f"figure-variance-{path}", paths[path], texts[path]) for path in paths if paths[path]]
     return section("variance", TITLE, *figures, _means(results), _certificate(proofs) if proofs else None)
 
 
-def _figure(name: str, found: dict[str, Systems], proofs: Sequence[Record], text: str) -> Markup:
-    panels = [
-        _panel(name, dataset, systems, [one for one in proofs if one["dataset"] == dataset])
-        for dataset, systems in found.items()
-    ]
+def _figure(name: str, found: dict[str, Systems], text: str) -> Markup:
+    panels = [make(name, dataset, systems) for make in (_running, _boxes) for dataset, systems in found.items()]
     caption = (
-        f"Squared error of the gradient from four slots for each class, e_{{t}} = ‖u_{{t}} − ∇L_{{t}}(w)‖². {text} "
-        "Above: exponential average with factor 0.95 (first fold). Below: boxes of log10 e_{t} from the 25 to the 75 "
-        "per cent quantile, whiskers from 5 to 95, first fold. Red: mean error of all algorithms (not of fresh draws). "
-        "Dotted: the bound of Lemma 1 for one draw from each stratum, its mean over rows."
+        f"Squared error of the gradient from four slots for each class, e_{{t}} = ‖u_{{t}} − ∇L_{{t}}(w)‖², first fold."
+        f" {text} First: exponential averages with factor 0.95. Then: boxes of log10 e_{{t}} from the 25 to the 75 per "
+        "cent quantile, whiskers from 5 to 95."
     )
     systems = in_order(system for systems in found.values() for system in systems)
-    entries = [*((system, svg.style_of(system)) for system in systems), ("mean of all", COMMON), ("Lemma 1", LEMMA)]
-    return svg.shown(name, panels, caption, "Error of the gradient: running averages above, boxes below", entries)
+    entries = [(system, svg.style_of(system)) for system in systems]
+    return svg.shown(name, panels, caption, "Error of the gradient: running averages, then boxes", entries)
 
 
-def _panel(name: str, dataset: str, systems: Systems, proofs: Sequence[Record]) -> Markup:
-    figure, above, below = svg.stacked((dataset, "rows t", "running error"), ("", "log10 of the error", ""))
+def _running(name: str, dataset: str, systems: Systems) -> Markup:
+    figure, axes = svg.panel(dataset, "rows t", "running error")
     for system in reversed(list(systems)):
         points = [one for one in systems[system] if one["fold"] == 0 and one.get("running", 0) > 0]
         points.sort(key=lambda one: one["row"])
-        svg.line(above, [one["row"] for one in points], [one["running"] for one in points], svg.style_of(system), 6)
-    svg.log_axis(above, "y", number)
-    above.xaxis.set_major_formatter(lambda value, _: count(value))
-    _boxes(below, systems, proofs)
-    return svg.inline(figure, f"{name}: error of the gradient on {dataset}, running above, boxes below")
+        svg.line(axes, [one["row"] for one in points], [one["running"] for one in points], svg.style_of(system), 6)
+    svg.log_axis(axes, "y", number)
+    axes.xaxis.set_major_formatter(lambda value, _: count(value))
+    return svg.inline(figure, f"{name}: running error of the gradient on {dataset}")
 
 
-def _boxes(axes: Axes, systems: Systems, proofs: Sequence[Record]) -> None:
-    names = [f"q{q}" for q in QUANTILES]
-    wholes = {system: [one for one in records if all(known(one, name) for name in names)]
-              for system, records in systems.items()}  # fmt: skip
-    for height, (system, records) in enumerate(reversed(wholes.items())):
-        for one in records[:1]:
-            svg.box(axes, height, [float(one[name]) for name in names], svg.style_of(system))
-    axes.set_yticks(range(len(wholes)), [""] * len(wholes))
+def _boxes(name: str, dataset: str, systems: Systems) -> Markup:
+    quantiles = [f"q{q}" for q in QUANTILES]
+    figure, axes = svg.named_rows(dataset, "log10 of the error", list(systems))
+    for height, (system, records) in enumerate(systems.items()):
+        for one in [one for one in records if all(known(one, q) for q in quantiles)][:1]:
+            svg.box(axes, height, [float(one[q]) for q in quantiles], svg.style_of(system))
     axes.grid(visible=False, axis="y")
-    means = [averaged(records, "mean") for system, records in wholes.items() if records and system not in CONTROLS]
-    if means and sum(means) > 0:
-        axes.axvline(log10(sum(means) / len(means)), color=COMMON.colour, linewidth=COMMON.width)
-    bound = averaged([one for one in proofs if one["value"] == DEFAULT_SHARE], "bound")
-    if bound > 0:
-        axes.axvline(log10(bound), color=LEMMA.colour, linewidth=LEMMA.width, linestyle=LEMMA.dashes)
+    return svg.inline(figure, f"{name}: boxes of the error of the gradient on {dataset}")
 
 
 def _means(results: Results) -> Markup | None:
@@ -108,26 +86,23 @@ def _with_error(mean: float, error: float) -> str:
 
 
 def _certificate(proofs: Sequence[Record]) -> Markup:
-    titles = ("set", "ε / mean distance", "strata", "largest", "rows above 1", "ratio, median", "5 to 95 %",
-              "by strata", "uniform", "as printed", "Neyman", "Lemma 1, strata", "Lemma 1, uniform")  # fmt: skip
+    titles = ("set", "ε / mean distance", "strata", "largest", "rows above 1", "ratio, median", "by strata", "uniform",
+              "as printed", "Neyman")  # fmt: skip
     rows = []
     for key in dict.fromkeys((one["dataset"], one["value"]) for one in proofs):
         here = [one for one in proofs if (one["dataset"], one["value"]) == key]
         mean = {name: averaged(here, name) for name in (
-            "n_strata", "largest", "above", "ratio_q5", "ratio_q50", "ratio_q95", "stratified", "uniform", "printed",
-            "neyman", "bound", "bound_uniform")}  # fmt: skip
+            "n_strata", "largest", "above", "ratio_q50", "stratified", "uniform", "printed", "neyman")}  # fmt: skip
         rows.append([
             Entry(key[0]), Entry(f"{key[1]:g}", key[1]), Entry(number(mean["n_strata"]), mean["n_strata"]),
             Entry(f"{100 * mean['largest']:.0f} %", mean["largest"]),
             Entry(f"{100 * mean['above']:.0f} %", mean["above"]), Entry(number(mean["ratio_q50"]), mean["ratio_q50"]),
-            Entry(f"{number(mean['ratio_q5'])} to {number(mean['ratio_q95'])}", mean["ratio_q95"]),
-            *(Entry(number(mean[name]), mean[name])
-              for name in ("stratified", "uniform", "printed", "neyman", "bound", "bound_uniform")),
+            *(Entry(number(mean[name]), mean[name]) for name in ("stratified", "uniform", "printed", "neyman")),
         ])  # fmt: skip
     after = note(
         "Exact variances over all partners of a row, on the common path, means over rows and folds: one draw from each "
         "stratum, and as many uniform draws. The ratio is the first over the second; the certificate says that it is "
         "never above 1. As printed: the appendix's formula for the first. Neyman: the least that as many draws can "
-        "have. Lemma 1: its bounds of the first two. Largest: share of the largest stratum."
+        "have. Largest: share of the largest stratum."
     )
     return table([Column(title) for title in titles], rows, "The certificate at real strata", "every", after)

@@ -4,19 +4,27 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from reproduction.report import write
+from reproduction.report.front import sentences
+from reproduction.report.measured import CENTROID, GROUPS, PRINTED, QUEUE
+from reproduction.results import Results
 from reproduction.tests import invented
 from reproduction.tests.invented import record
 from tests.browser import opened
 
 FIGURES = (
+    "figure-ranks", "figure-relative-regret", "figure-relative-error",
     "figure-auc-time", "figure-features", "figure-strata-cap", "figure-strata-along", "figure-strata-count",
     "figure-cost", "figure-regret", "figure-regret-after", "figure-regret-root", "figure-variance-own",
     "figure-variance-common",
 )  # fmt: skip
-SECTIONS = ("auc", "auc-time", "features", "clusters", "cost", "regret", "variance", "datasets", "claims")
+SECTIONS = (
+    "answer", "verdicts", "auc", "auc-time", "features", "clusters", "cost", "regret", "variance", "datasets", "claims",
+    "checklist", "origin",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +33,13 @@ def page(tmp_path_factory) -> Path:
     return write(invented.write(tmp_path_factory.mktemp("results")))
 
 
-WIDE = """
+OPEN = """
+  for (const part of document.querySelectorAll("details")) part.open = true;
+"""
+
+WIDE = (
+    OPEN
+    + """
   const sizes = {};
   for (const figure of document.querySelectorAll("figure")) {
     const boxes = [...figure.querySelectorAll(".panels svg")].map((one) => one.getBoundingClientRect());
@@ -41,16 +55,22 @@ WIDE = """
     sorts.push(head.getAttribute("aria-sort"));
   }
   const loaded = performance.getEntriesByType("resource").map((one) => one.name);
-  return {sizes, orders, sorts, loaded, overflow: document.documentElement.scrollWidth - innerWidth};
+  const main = document.querySelector("#answer .scroll");
+  return {sizes, orders, sorts, loaded, overflow: document.documentElement.scrollWidth - innerWidth,
+          clipped: main.scrollWidth - main.clientWidth};
 """
+)
 
-NARROW = """
-  const wide = [...document.querySelectorAll("main > section > *, header > *")];
+NARROW = (
+    OPEN
+    + """
+  const wide = [...document.querySelectorAll("main > section > *, main > section > details > *, header > *")];
   return {overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
           width: document.documentElement.clientWidth,
           panel: document.querySelector(".panels svg").getBoundingClientRect().width,
           beyond: wide.filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.className)};
 """
+)
 
 
 def test_the_page_opens_with_every_figure_and_sorts(page, tmp_path):
@@ -65,6 +85,7 @@ def test_the_page_opens_with_every_figure_and_sorts(page, tmp_path):
     assert again == first
     assert seen["loaded"] == []
     assert seen["overflow"] <= 0
+    assert seen["clipped"] <= 0
 
 
 def _column(page: Path, dataset: str) -> list[float]:
@@ -87,7 +108,7 @@ def test_a_telephone_shows_it_without_scrolling_sideways(page, tmp_path):
 def test_the_page_is_whole_by_itself(page):
     text = page.read_text(encoding="utf-8")
     assert len(text.encode()) < 3_000_000
-    assert not re.search(r"\s(src|href|xlink:href)=[\"'](?!#|data:)", text)
+    assert not re.search(r"\s(src|href|xlink:href)=[\"'](?!#|data:|runs.html)", text)
     assert not re.search(r"url\((?!#)|@import|fetch\(|XMLHttpRequest", text)
     ids = re.findall(r'\bid="([^"]*)"', text)
     assert len(ids) == len(set(ids))
@@ -132,7 +153,45 @@ def test_numbers_stand_as_in_the_paper(page):
     assert rows["rcv1"].count('class="paper faint"') == 7
     assert "10,000 rows" in rows["mnist"]
     assert rows["mnist"].count("<b>") == 1
-    assert 'title="left out: 8,315 columns, D^2 numbers do not fit"' in text
+    every = re.search(r'<table class="sortable auc every".*?</table>', text, re.S)[0]
+    assert 'title="left out: 8,315 columns, D^2 numbers do not fit"' in every
+    shown = {name: row for row in re.findall(r"<tr>(<th.*?)</tr>", every, re.S)
+             for name in re.findall(r'^<th[^>]*scope="row"[^>]*>([^<]*)', row)}  # fmt: skip
+    assert shown["OGD"].count("⚠") == shown["OAM"].count("◂") == 8
+    assert "⚠" not in shown["OAM"]
+    assert len(re.findall(r"</span> / \d\d\.\d\d", shown["OGD"])) == 8
+
+
+def test_all_runs_are_on_the_second_page(page):
+    text = (page.parent / "runs.html").read_text(encoding="utf-8")
+    found = re.search(r"All ([\d,]+) runs of the table", text)[1]
+    assert int(found.replace(",", "")) == len([one for one in invented.table(np.random.default_rng(0)) if "auc" in one])
+    assert "eta high" in text
+    assert "34 of 36 values" in text or re.search(r"\d+ of 36 values differ", text)
+
+
+def test_the_answer_is_computed_from_the_records(tmp_path):
+    """The same five sentences, with another conclusion if the queue is worse."""
+
+    def words(queue):
+        names = (*GROUPS["in the paper"], QUEUE, CENTROID, PRINTED, "AUCClassifier", "FPOGD, tuned width")
+        records = [record(dataset, name, "seed", 0.0, fold, auc=0.9 + fold / 1000 + (queue if name == QUEUE else 0.0))
+                   for dataset in ("usps", "german", "a9a") for name in names for fold in range(5)]  # fmt: skip
+        invented.save(tmp_path / "table.csv", [{**one, "auc": one["auc"] + 1e-5 * k} for k, one in enumerate(records)])
+        return " ".join(sentences(Results(tmp_path)))
+
+    assert "Stratification is not the reason" in words(0.0)
+    assert "worse on 3 (german, usps and a9a)" in words(0.02)
+    assert "Stratification helps" in words(-0.02)
+
+
+def test_one_set_is_too_few_for_an_answer(tmp_path):
+    invented.save(
+        tmp_path / "table.csv", [record("usps", "FPOGD, kernel", "seed", 0.0, fold, auc=0.9) for fold in (0, 1)]
+    )
+    text = write(tmp_path).read_text(encoding="utf-8")
+    assert "too few for an answer" in text
+    assert "all 1 sets" not in text
 
 
 def test_odd_text_is_escaped_and_unknown_systems_are_shown(tmp_path):
@@ -171,5 +230,6 @@ def test_a_single_record_of_each_experiment_is_no_harm(tmp_path):
     for name, records in single.items():
         invented.save(tmp_path / f"{name}.csv", records)
     text = write(tmp_path).read_text(encoding="utf-8")
-    assert all(f'id="{name}"' in text for name in FIGURES)
+    compared = ("figure-ranks", "figure-relative-regret", "figure-relative-error")
+    assert all(f'id="{name}"' in text for name in FIGURES if name not in compared)
     assert "nan" not in re.sub(r"<[^>]*>|<script>.*</script>", "", text, flags=re.S)

@@ -4,7 +4,6 @@ A new claim is an entry in the ``CLAIMS`` of one of these modules. Its place det
 """
 
 from collections.abc import Sequence
-from itertools import groupby
 
 from reproduction.report.claims import (
     accuracy,
@@ -80,17 +79,17 @@ def findings(results: Results) -> list[tuple[Claim, Finding]]:
 
 
 def claims_section(found: Sequence[tuple[Claim, Finding]]) -> Markup:
-    """One entry for each claim, in the order of the paper."""
+    """Central claims first, then details; in both, one entry for each claim in the order of the paper."""
+    meanings = [element("li", badge(verdict), " ", verdict.meaning) for verdict in Verdict]
     intro = note(
-        "In the order of the paper: the claim, quoted or closely paraphrased, what was measured or computed, and the "
-        "verdict by the rule below it. Where there is no rule, the argument is the evidence. What is computed for "
-        "claims of theory is computed when this page is made."
+        "The claim, quoted or closely paraphrased, what was measured or computed, and the verdict by the rule below "
+        "it. Where there is no rule, the argument is the evidence."
     )
-    parts = []
-    for chapter, group in groupby(found, key=lambda pair: pair[0].chapter):
-        parts.append(element("h3", chapter))
-        parts.extend(_entry(claim, finding) for claim, finding in group)
-    return section("claims", "Claims and verdicts", intro, *parts)
+    parts = [intro, element("ul", *meanings, class_="meanings")]
+    for title, central in (("Central claims", True), ("Details and slips", False)):
+        own = [pair for pair in found if pair[0].central is central]
+        parts += [element("h3", f"{title} ({len(own)})"), *(_entry(claim, finding) for claim, finding in own)]
+    return section("claims", "Claims and verdicts", *parts)
 
 
 def badge(verdict: Verdict) -> Markup:
@@ -99,7 +98,7 @@ def badge(verdict: Verdict) -> Markup:
 
 
 def _entry(claim: Claim, finding: Finding) -> Markup:
-    where = element("p", claim.place.partition(", ")[2] or claim.chapter, class_="place")
+    where = element("p", claim.place, class_="place")
     shown = element(
         "a", "see the figure" if claim.shown.startswith("figure") else "see the table", href=f"#{claim.shown}"
     )

@@ -1,217 +1,297 @@
 """Claims on AUC, from the table."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from reproduction import paper
-from reproduction.report.claims.base import Claim, Finding, Verdict, graded, without
-from reproduction.report.measured import GROUPS, KERNEL, LINEAR, Measured
-from reproduction.report.wording import listed, of, percent, signed
+from reproduction.report.claims.base import FEWEST_SETS, Claim, Finding, Verdict, argued, graded, too_few
+from reproduction.report.measured import (
+    CENTROID,
+    GROUPS,
+    KERNEL,
+    LINEAR,
+    QUEUE,
+    Measured,
+    Output,
+    is_imbalanced,
+)
+from reproduction.report.wording import listed, of, signed
 from reproduction.results import Results
 
 RIVALS = tuple(system for system in GROUPS["in the paper"] if not system.startswith("FPOGD"))
-ONLINE = tuple(system for system in RIVALS if system != "SparseKernelAUC")
+OFFLINE = "SparseKernelAUC"
+ONLINE = tuple(system for system in RIVALS if system != OFFLINE)
+KERNELS = (OFFLINE, "ProjectronPP")
+LINEARS = tuple(system for system in RIVALS if system not in KERNELS)
+OUTPUTS: tuple[Output, ...] = ("mean", "last")
 LARGE = 20_000
 """The fewest training rows of a large data set."""
+FEW = 3
+"""More sets than this are counted and not named."""
 
 
-def _sets(measured: Measured, hits: list[str], asked: Collection[str]) -> str:
-    return of(measured.titles(hits), len(asked))
+class Comparison(NamedTuple):
+    """Two systems on all sets with both: where the first is significantly above or below, and the mean difference."""
+
+    sets: list[str]
+    above: list[str]
+    below: list[str]
+    mean: float
 
 
-def _ahead(measured: Measured, rivals: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The data sets where kernel FPOGD has a higher mean than every rival, and all data sets with both."""
-    asked, won = [], []
-    for dataset in measured.datasets:
-        ours = measured.auc(dataset, KERNEL)
-        others = [one.mean for rival in rivals if (one := measured.auc(dataset, rival))]
-        if ours and others:
-            asked.append(dataset)
-            won += [dataset] if ours.mean > max(others) else []
-    return won, asked
+def against(
+    measured: Measured, one: str, other: str, datasets: Iterable[str], output: Output = "mean"
+) -> Comparison:  # fmt: skip
+    """Return where one system is significantly above or below another."""
+    gaps = {name: gap for name in datasets if (gap := measured.difference(name, one, other, output))}
+    above, below = ([name for name, gap in gaps.items() if gap.clear == sign] for sign in (1, -1))
+    mean = float(np.mean([gap.mean for gap in gaps.values()])) if gaps else 0.0
+    return Comparison(list(gaps), above, below, mean)
 
 
-def _behind(measured: Measured, asked: list[str], rivals: tuple[str, ...]) -> list[str]:
-    """The rivals that are clearly ahead of kernel FPOGD, with their data sets."""
-    found = []
-    for dataset in asked:
-        for rival in rivals:
-            gap = measured.difference(dataset, KERNEL, rival)
-            if gap and gap.clear < 0:
-                found.append(f"{rival} on {dataset} by {signed(-gap.mean)}")
-    return found
+class Standing(NamedTuple):
+    """Kernel FPOGD among others on all sets with it and another.
+
+    ``highest``: sets where its mean is the highest; ``behind``: set -> systems that are significantly above it.
+    """
+
+    sets: list[str]
+    highest: list[str]
+    behind: dict[str, list[str]]
 
 
-def _few_rows(measured: Measured, asked: list[str], rivals: tuple[str, ...]) -> str:
-    """A note if some of the rivals learned only a part of the rows."""
-    capped = [rival for rival in rivals if any(measured.cap(dataset, rival) for dataset in asked)]
-    return (
-        f" On the larger sets {listed(capped)} learned a part of the rows only; the table says how many."
-        if capped
-        else ""
-    )
+def standing(
+    measured: Measured, others: Sequence[str], datasets: Iterable[str], output: Output = "mean", whole: bool = False
+) -> Standing:
+    """Return where kernel FPOGD stands among others; ``whole``: only among those that learned all rows of a set."""
+    sets, highest = [], []
+    behind: dict[str, list[str]] = {}
+    for name in datasets:
+        ours = measured.auc(name, KERNEL, output)
+        found = {other: auc.mean for other in others if (auc := measured.auc(name, other, output))
+                 and not (whole and measured.cap(name, other))}  # fmt: skip
+        if ours and found:
+            sets.append(name)
+            highest += [name] if ours.mean > max(found.values()) else []
+            ahead = [other for other in found if name in against(measured, other, KERNEL, [name], output).above]
+            behind |= {name: ahead} if ahead else {}
+    return Standing(sets, highest, behind)
+
+
+def papers_sets(measured: Measured) -> list[str]:
+    """Return the measured data sets of the paper."""
+    return [name for name in measured.datasets if not is_imbalanced(name)]
+
+
+def named(hits: Collection[str]) -> str:
+    """Return the number of sets, with their names if they are few."""
+    names = f" ({listed(list(hits))})" if 0 < len(hits) <= FEW else ""
+    return f"{len(hits) or 'none'}{names}"
+
+
+def counted(hits: Collection[str], asked: Collection[str]) -> str:
+    """Return how many of how many sets, with their names if they are few."""
+    if FEW < len(hits) < len(asked):
+        return f"{len(hits)} of {len(asked)} sets"
+    return of(list(hits), len(asked))
+
+
+def stand_ins(measured: Measured, asked: Collection[str]) -> str:
+    """Return for which of these sets there is a stand-in, to end a clause; "" if for none."""
+    found = [name for name in asked if measured.stand_in(name)]
+    return f", with a stand-in for {listed(found)}" if found else ""
+
+
+def with_stand_ins(measured: Measured, hits: Collection[str], asked: Collection[str]) -> str:
+    """Return how many of how many sets, and for which of all of them there is a stand-in."""
+    return counted(hits, asked) + stand_ins(measured, asked)
+
+
+def _ahead(behind: dict[str, list[str]]) -> str:
+    """Return the systems that are significantly ahead, with their sets."""
+    return listed([f"{listed(systems)} on {name}" for name, systems in behind.items()])
+
+
+def partly(measured: Measured, systems: Sequence[str], datasets: Sequence[str]) -> str:
+    """Return a sentence on the systems that learned a part of the rows."""
+    sets = {one: [name for name in datasets if measured.cap(name, one)] for one in systems}
+    capped = [f"{one} on {named(names)}" for one, names in sets.items() if names]
+    return f" On part of the rows only: {listed(capped)}." if capped else ""
 
 
 def superiority(results: Results) -> Finding:
-    """Against all rivals of the paper that learn online."""
+    """Among the paper's systems that learn online, with both iterates."""
     measured = Measured(results)
-    won, asked = _ahead(measured, ONLINE)
-    if not asked:
-        return without("table")
+    datasets = papers_sets(measured)
+    mean, last = (standing(measured, ONLINE, datasets, output) for output in OUTPUTS)
+    if len(mean.sets) < FEWEST_SETS:
+        return too_few(results, "table", mean.sets)
     text = (
-        f"FPOGD with a kernel has the highest mean AUC of the paper's online systems on {_sets(measured, won, asked)}."
+        "With the mean iterate for all, FPOGD with a kernel is the highest of the paper's online systems on "
+        f"{with_stand_ins(measured, mean.highest, mean.sets)}; significantly ahead: {_ahead(mean.behind)}."
     )
-    behind = _behind(measured, asked, ONLINE)
-    text += f" Clearly ahead of it: {listed(behind)}." if behind else " No other is clearly ahead of it anywhere."
-    text += _few_rows(measured, asked, ONLINE)
-    return Finding(text, graded(len(won) == len(asked), 2 * len(won) >= len(asked) or not behind))
+    if last.sets:
+        text += f" With the last iterate: {named(last.highest)}; ahead: {_ahead(last.behind)}."
+    beyond = standing(measured, ONLINE, [name for name in measured.datasets if is_imbalanced(name)])
+    text += f" Of {len(beyond.sets)} imbalanced sets: {len(beyond.highest)}." if beyond.sets else ""
+    text += partly(measured, ONLINE, mean.sets)
+    ways = [one for one in (mean, last) if one.sets]
+    most = all(2 * len(one.highest) > len(one.sets) and not one.behind for one in ways)
+    return Finding(text, graded(most, any(2 * len(one.highest) >= len(one.sets) for one in ways)))
+
+
+def stratification(results: Results) -> Finding:
+    """Strata against a queue of the newest rows, and centroids against the newest member of each stratum."""
+    measured = Measured(results)
+    mean, last = (against(measured, KERNEL, QUEUE, measured.datasets, output) for output in OUTPUTS)
+    if len(mean.sets) < FEWEST_SETS:
+        return too_few(results, "table", mean.sets)
+    centroid = against(measured, CENTROID, KERNEL, measured.datasets)
+    text = (
+        "Against a queue of the newest rows, with as many slots but no strata, FPOGD with a kernel is significantly "
+        f"above on {with_stand_ins(measured, mean.above, mean.sets)}, below on "
+        f"{named(mean.below)}; mean difference {signed(mean.mean)}."
+    )
+    text += f" With last iterates: {len(last.above)} above, {len(last.below)} below." if last.sets else ""
+    if centroid.sets:
+        text += (
+            " Centroids, not in the paper, against FPOGD: above on "
+            f"{named(centroid.above)}, below on {named(centroid.below)}."
+        )
+    ways = [one for one in (mean, last) if one.sets]
+    most = all(2 * len(one.above) > len(one.sets) for one in ways)
+    return Finding(text, graded(most, any(len(one.above) > len(one.below) for one in ways)))
 
 
 def majority(results: Results) -> Finding:
     """Against linear systems, and against kernel systems."""
     measured = Measured(results)
-    linear, asked = _ahead(measured, ("SPAM-NET", "OGD", "Kar"))
-    kernel, with_kernel = _ahead(measured, ("SparseKernelAUC", "ProjectronPP"))
-    if not asked or not with_kernel:
-        return without("table")
+    datasets = papers_sets(measured)
+    linear, kernel = standing(measured, LINEARS, datasets), standing(measured, KERNELS, datasets, whole=True)
+    fewest = min(linear.sets, kernel.sets, key=len)
+    if len(fewest) < FEWEST_SETS:
+        return too_few(results, "table", fewest)
     text = (
-        f"FPOGD with a kernel is ahead of all linear systems on {_sets(measured, linear, asked)}, and of both kernel "
-        f"systems on {_sets(measured, kernel, with_kernel)}."
+        "FPOGD with a kernel is above all linear systems on "
+        f"{with_stand_ins(measured, linear.highest, linear.sets)}, and above the kernel systems that learned all rows "
+        f"on {counted(kernel.highest, kernel.sets)}."
     )
-    text += _few_rows(measured, with_kernel, ("SparseKernelAUC", "ProjectronPP"))
-    majorities = [2 * len(linear) > len(asked), 2 * len(kernel) > len(with_kernel)]
+    majorities = [2 * len(one.highest) > len(one.sets) for one in (linear, kernel)]
     return Finding(text, graded(all(majorities), any(majorities)))
 
 
-def best_on_six(results: Results) -> Finding:
-    """On the seven data sets of the paper's table."""
-    measured = Measured(results)
-    won, asked = ([name for name in names if name in paper.AUC and not measured.stand_in(name)]
-                  for names in _ahead(measured, RIVALS))  # fmt: skip
-    if not asked:
-        return without("table")
-    text = (
-        f"Best of the paper's systems on {_sets(measured, won, asked)}; not on {listed(sorted(set(asked) - set(won)))}."
-    )
-    return Finding(text, graded(7 * len(won) >= 6 * len(asked), 2 * len(won) > len(asked)))
-
-
 def offline(results: Results) -> Finding:
-    """Against the offline system of the paper, and against batch references."""
+    """Against the offline system of the paper; batch references for comparison."""
     measured = Measured(results)
-    won, asked = _ahead(measured, ("SparseKernelAUC",))
-    if not asked:
-        return without("table")
-    text = f"Ahead of SparseKernelAUC, the paper's offline system, on {_sets(measured, won, asked)}."
-    text += _few_rows(measured, asked, ("SparseKernelAUC",))
-    for batch in GROUPS["batch"]:
-        better, both = _ahead(measured, (batch,))
-        text += f" Ahead of {batch}, which the paper does not have, on {len(better)} of {len(both)}." if both else ""
-    return Finding(text, graded(len(won) == len(asked), 2 * len(won) > len(asked)))
+    datasets = papers_sets(measured)
+    found = against(measured, KERNEL, OFFLINE, [name for name in datasets if not measured.cap(name, OFFLINE)])
+    n = len(found.sets)
+    if n < FEWEST_SETS:
+        return too_few(results, "table", found.sets)
+    text = (
+        f"Against {OFFLINE}, the paper's offline system, where it learned all rows: significantly above on "
+        f"{with_stand_ins(measured, found.above, found.sets)}, below on {named(found.below)}."
+    )
+    batch = standing(measured, GROUPS["batch"], datasets)
+    if batch.sets:
+        text += f" Significantly above FPOGD: a batch learner on {counted(batch.behind, batch.sets)}."
+    return Finding(
+        text,
+        graded(2 * len(found.above) > n and not found.below, not found.below or len(found.above) > len(found.below)),
+    )
 
 
 def large_scale(results: Results) -> Finding:
-    """The margin to the best rival on large and on small data sets."""
+    """The margin to the best rival with all rows, on large and on small data sets."""
     measured = Measured(results)
     margins: dict[bool, list[float]] = {True: [], False: []}
-    for dataset in measured.datasets:
-        ours, best = measured.auc(dataset, KERNEL), measured.best(dataset, RIVALS)
-        if ours and best and (other := measured.auc(dataset, best)):
-            margins[measured.n_train(dataset) >= LARGE].append(ours.mean - other.mean)
-    if not any(margins.values()):
-        return without("table")
-    if not all(margins.values()):
+    for name in papers_sets(measured):
+        ours = measured.auc(name, KERNEL)
+        best = measured.best(name, [rival for rival in RIVALS if not measured.cap(name, rival)])
+        if ours and best and (other := measured.auc(name, best)):
+            margins[measured.n_train(name) >= LARGE].append(ours.mean - other.mean)
+    large, small = margins[True], margins[False]
+    if len(large + small) < FEWEST_SETS:
+        return too_few(results, "table", large + small)
+    if not large or not small:
         return Finding("Needs large and small sets; only one kind was measured.", Verdict.UNTESTED)
-    large, small = float(np.mean(margins[True])), float(np.mean(margins[False]))
+    over, under = float(np.mean(large)), float(np.mean(small))
     text = (
-        f"Mean margin of FPOGD with a kernel to the best other system of the paper: {signed(large)} on "
-        f"{len(margins[True])} sets with {LARGE:,} rows to learn or more, {signed(small)} on {len(margins[False])} "
-        "smaller ones."
+        "Mean margin of FPOGD with a kernel to the best of the paper's other systems that learned all rows: "
+        f"{signed(over)} on {len(large)} sets with {LARGE:,} or more rows to learn, {signed(under)} on {len(small)} "
+        f"smaller ones{stand_ins(measured, papers_sets(measured))}."
     )
-    return Finding(text, graded(large > 0 and large > small, large > 0 or large > small))
+    return Finding(text, graded(over > 0 and over > under, over > 0 or over > under))
 
 
 def non_linear(results: Results) -> Finding:
     """Kernel against linear FPOGD."""
     measured = Measured(results)
-    pairs = {name: gap for name in measured.datasets
-             if (gap := measured.difference(name, KERNEL, LINEAR))}  # fmt: skip
-    if not pairs:
-        return without("table")
-    better = [name for name, gap in pairs.items() if gap.clear > 0]
-    worse = [name for name, gap in pairs.items() if gap.clear < 0]
+    found = against(measured, KERNEL, LINEAR, papers_sets(measured))
+    if len(found.sets) < FEWEST_SETS:
+        return too_few(results, "table", found.sets)
     text = (
-        f"The kernel form is clearly above the linear one on {_sets(measured, better, pairs)}, clearly below on "
-        f"{_sets(measured, worse, pairs)}."
+        "The kernel form is significantly above the linear one on "
+        f"{with_stand_ins(measured, found.above, found.sets)}, below it on {named(found.below)}."
     )
-    return Finding(text, graded(len(better) == len(pairs), bool(better)))
-
-
-def separable(results: Results) -> Finding:
-    """Whether a plane separates the mapped classes."""
-    measured = Measured(results)
-    found = {name: one.mean for name in measured.datasets if (one := measured.auc(name, KERNEL))}
-    if not found:
-        return without("table")
-    parted = [name for name, mean in found.items() if mean > 0.9995]
-    top = max(found, key=found.__getitem__)
-    text = (
-        f"Separable classes have an AUC of 100. FPOGD with a kernel has it on {_sets(measured, parted, found)}; its "
-        f"highest is {percent(found[top])}, on {top}."
-    )
-    return Finding(text, graded(len(parted) == len(found), bool(parted)))
+    return Finding(text, graded(2 * len(found.above) > len(found.sets) and not found.below, bool(found.above)))
 
 
 CLAIMS = (
     Claim(
         "superiority", "Abstract",
-        "“The experiments on real-world datasets demonstrate the superiority of our algorithm over both kernelized "
-        "and linear online pairwise learning algorithms.”",
+        "“The experiments … demonstrate the superiority of our algorithm over both kernelized and linear online "
+        "pairwise learning algorithms.”",
         superiority,
-        "holds if highest on every set; in part if on half of them or more, or if no other is clearly (two standard "
-        "errors, fold by fold) ahead.",
-        "auc",
+        "holds if highest on most sets, never significantly behind (corrected resampled t-test, 5 %), with both "
+        "iterates; in part if highest on half, with one.",
+        "auc", central=True,
+    ),
+    Claim(
+        "stratification", "Introduction",
+        "“… online stratified sampling … mitigates variance impact, resulting in a robust and effective online "
+        "pairwise learning approach.”",
+        stratification,
+        "holds if significantly above on most sets with both iterates; in part if more often above than below with "
+        "one.",
+        "auc", central=True,
     ),
     Claim(
         "majority", "Introduction, contribution 4",
-        "“Our methodology showcases improvements across both linear and nonlinear models for the majority of the "
-        "examined datasets.”",
-        majority, "holds if ahead on more than half of the sets in both comparisons, in part if in one.", "auc",
+        "“… improvements across both linear and nonlinear models for the majority of the examined datasets.”",
+        majority, "holds if highest on more than half of the sets in both comparisons; in part in one.", "auc",
+        central=True,
     ),
     Claim(
         "non-linear", "Introduction",
-        "“By combining kernelization, efficient kernel approximation, and online stratified sampling, our method "
-        "overcomes linear limitations, handles nonlinear data.”",
-        non_linear,
-        "holds if the kernel form is clearly (two standard errors, fold by fold) better on every set, in part if on "
-        "some.",
-        "auc",
+        "“… our method overcomes linear limitations, handles nonlinear data.”",
+        non_linear, "holds if significantly above on most sets and below on none; in part if above on some.", "auc",
+        central=True,
     ),
     Claim(
         "separable", "Method, mapping to a kernel space",
-        "“By performing this transformation, we project the non-linearly separable data into a higher-dimensional "
-        "space where it becomes linearly separable.”",
-        separable, "holds if the mean test AUC is above 99.95 on every set, in part if on some.", "auc",
-    ),
-    Claim(
-        "best-on-six", "Experiments, Table 2",
-        "FPOGD is printed in bold, as the best system, on six of seven data sets: all but diabetes.",
-        best_on_six,
-        "holds if best on six sevenths of the sets or more, in part if on more than half; stand-ins are left out.",
-        "auc",
+        "“… we project the non-linearly separable data into a higher-dimensional space where it becomes linearly "
+        "separable.”",
+        argued(
+            "Motivation. Distinct rows are linearly separable in the space of a Gaussian kernel, whatever their "
+            "labels. Test AUC cannot show it.",
+            Verdict.DESCRIPTION,
+        ),
     ),
     Claim(
         "offline", "Experiments, results",
-        "“Table 2 clearly demonstrates that our algorithm outperforms both online and offline linear and nonlinear "
-        "pairwise learning algorithms”: the offline ones.",
-        offline, "holds if ahead of the paper's offline system on every set, in part if on more than half.", "auc",
+        "“… our algorithm outperforms both online and offline linear and nonlinear pairwise learning algorithms”: "
+        "offline.",
+        offline,
+        "holds if significantly above on most sets and below on none; in part if never below, or more often above.",
+        "auc",
+        central=True,
     ),
     Claim(
         "large-scale", "Experiments, results",
         "“… yielding enhanced AUC performance particularly on large-scale datasets.”",
-        large_scale,
-        "holds if the margin on large sets is positive and larger than on small ones, in part if one of both.",
-        "auc",
+        large_scale, "holds if the margin is positive and larger on large sets; in part if one of both.",
+        "auc", central=True,
     ),
 )  # fmt: skip

@@ -42,7 +42,9 @@ class FPOGD(PairwiseClassifier):
         w \leftarrow (1 - \eta\alpha) w - \eta \sum_j p_j\, y_t\, \ell'(y_t \langle w, z_t - B_j\rangle) (z_t - B_j)
 
     z = phi(x) are random Fourier features, B_j is the representative of stratum j of the opposite class, and p_j the
-    share of that stratum in its class. The defaults are those of the paper, if it states them.
+    share of that stratum in its class. The defaults are those of the paper, if it states them, except for strata and
+    weights: Algorithm 1 as printed is ``strata="joint", normalization="history"``, a single clustering of all rows, and
+    p_j relative to the rows of both classes.
 
     Parameters
     ----------
@@ -61,8 +63,8 @@ class FPOGD(PairwiseClassifier):
     representative : "fifo" (newest member), "reservoir" (uniformly drawn member) or "centroid".
     centroid_step : step size of the centres of the strata: a number in (0, 1], or "mean".
     cluster_in : space of the strata: "features" (the paper) or "input" (cheaper, and as accurate).
-    strata : one clustering per "class", or one "joint" clustering.
-    normalization : p_j relative to the paired "class" or to the whole "history", or counts ("sum").
+    strata : one clustering per "class", or one "joint" clustering (Algorithm 1).
+    normalization : p_j relative to the paired "class", or to the whole "history" (Algorithm 1), or counts ("sum").
     average : the iterate that predicts: "last" (the paper), "mean" or "poly".
     scale : scaling of the columns: None, "standard", "wide", "maxabs" or "minmax".
     horizon : expected length T of the stream, for ``n_components="auto"``.
