@@ -41,7 +41,7 @@ SQUARED_COLUMNS = 2000
 """Systems that keep D^2 numbers are left out if there are more columns than this."""
 SLOW_COLUMNS = 400
 """OPAUC and AdaOAM, with a cost of D^2 per row, are tuned as slow systems if there are more columns than this."""
-SVC_ROWS = 30_000
+SVC_ROWS = 20_000
 """SVC is left out if it would learn more rows than this."""
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from string import Template
 
 from reproduction.report.all_runs import all_runs
-from reproduction.report.auc_table import auc_section
+from reproduction.report.auc_table import released_section
 from reproduction.report.checklist import checklist_section
 from reproduction.report.claims import claims_section, findings
 from reproduction.report.cost import cost_section
@@ -33,7 +33,7 @@ def write(folder: Path) -> Path:
     sections = [
         front(results),
         verdicts(found),
-        auc_section(results),
+        released_section(results),
         time_section(results),
         features_section(results),
         strata_section(results),

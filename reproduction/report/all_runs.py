@@ -1,10 +1,13 @@
 """The second page: all runs of the table with their settings, differences to the paper, and all runs of regret."""
 
 from reproduction import paper
-from reproduction.report.auc_table import FLAGGED, Gap, gaps
+from reproduction.report.auc_table import FLAGGED, Gap, every_section, gaps
 from reproduction.report.buffers import streams
+from reproduction.report.cost import costs_section
 from reproduction.report.html import Column, Entry, Markup, element, maths, note, number_entry, section, table
 from reproduction.report.measured import Measured, group_of, in_order, sets_in_order, text_of
+from reproduction.report.regret import exponents_section
+from reproduction.report.variance import errors_section
 from reproduction.report.wording import count, percent, signed
 from reproduction.results import Results
 
@@ -15,7 +18,10 @@ COLUMNS = ("data set", "system", "fold", "seed", "AUC", "last", "settings", "set
 def all_runs(results: Results) -> list[Markup]:
     """Return the sections of the page."""
     measured = Measured(results)
-    return [_runs(results), _differences(measured), _times(measured), _regret(results)]
+    return [
+        every_section(measured), _differences(measured), _times(measured), _runs(results), exponents_section(results),
+        _regret(results), errors_section(results), costs_section(results),
+    ]  # fmt: skip
 
 
 def _runs(results: Results) -> Markup:

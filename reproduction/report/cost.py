@@ -45,7 +45,7 @@ def measured_costs(results: Results) -> list[Record]:
 
 
 def cost_section(results: Results) -> Markup:
-    """A panel for each quantity, and the exponents in a table."""
+    """A panel for each quantity."""
     records = measured_costs(results)
     if not records:
         return section("cost", "Cost of an example", missing("cost"))
@@ -59,7 +59,15 @@ def cost_section(results: Results) -> Markup:
     )
     entries = [(system, svg.style_of(system)) for system in systems]
     figure = svg.shown("figure-cost", panels, caption, "Time for each example against s, D, d and T", entries)
-    return section("cost", "Cost of an example", figure, _exponents(records, axes, systems))
+    return section("cost", "Cost of an example", figure)
+
+
+def costs_section(results: Results) -> Markup:
+    """The exponents of all sweeps in a table."""
+    records = measured_costs(results)
+    axes = [axis for axis in AXES if any(one["axis"] == axis for one in records)]
+    shown = _exponents(records, axes, in_order(one["system"] for one in records))
+    return section("costs", "Exponents of the time for each example", shown)
 
 
 def _panel(axis: str, records: Sequence[Record]) -> Markup:

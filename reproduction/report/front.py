@@ -14,14 +14,14 @@ from reproduction.report.buffers import CONSTANT, Run, in_order, mean_errors, st
 from reproduction.report.claims.base import FEWEST_SETS
 from reproduction.report.estimates import Ranks, ranked
 from reproduction.report.html import Markup, element, missing
-from reproduction.report.measured import CENTROID, GROUPS, KERNEL, LINEAR, PRINTED, QUEUE, Measured, sets_in_order
+from reproduction.report.measured import GROUPS, KERNEL, LINEAR, QUEUE, Measured, sets_in_order
 from reproduction.report.wording import listed, of, signed, small, span
 from reproduction.results import Results
 
 QUESTION = "Is FPOGD the best online pairwise learner, and is stratification the reason?"
 
 RIVALS = tuple(name for name in GROUPS["in the paper"] if not name.startswith("FPOGD"))
-RANKED = (*GROUPS["in the paper"], QUEUE, CENTROID, PRINTED, "AUCClassifier")
+RANKED = (*GROUPS["in the paper"], QUEUE, "AUCClassifier")
 """The systems of the critical-difference diagram."""
 
 MARKERS = tuple(zip(("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"), "ovsD^", strict=True))
@@ -34,9 +34,13 @@ def front(results: Results) -> Markup:
     if not measured:
         return element("section", element("h2", QUESTION), missing("table"), id="answer")
     answer = element("div", *(element("p", text) for text in sentences(results)), class_="answer")
-    parts = [element("h2", QUESTION), answer, main_table(measured), _ranks_figure(measured), _regret_figure(results),
-             _error_figure(results)]  # fmt: skip
-    return element("section", *parts, id="answer")
+    figures = _ranks_figure(measured), _regret_figure(results), _error_figure(results)
+    return element("section", element("h2", QUESTION), answer, main_table(measured), _link(), *figures, id="answer")
+
+
+def _link() -> Markup:
+    link = element("a", "Every system, both outputs, all runs", href="runs.html")
+    return element("p", link, ", with settings, edges of grids and cut steps.", class_="note")
 
 
 def sentences(results: Results) -> list[str]:

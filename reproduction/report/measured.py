@@ -15,7 +15,9 @@ QUEUE, CENTROID, PRINTED, RELEASED = "newest rows, kernel", "FPOGD, centroid", "
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "in the paper": (KERNEL, LINEAR, "SPAM-NET", "OGD", "SparseKernelAUC", "ProjectronPP", "Kar"),
-    "controls": (QUEUE, CENTROID, PRINTED, RELEASED, "FPOGD, 1/d", "FPOGD, tuned width"),
+    "controls": (
+        QUEUE, CENTROID, PRINTED, RELEASED, "FPOGD, 1/d", "FPOGD, tuned width", "newest rows, tuned width",
+    ),
     "beyond the paper": (
         "AUCClassifier", "KOIL++", "KOIL++, tuned width", "ProjectronPP, tuned width", "OAM", "OPAUC", "AdaOAM",
         "SOLAM", "SPAM", "OPERA", "AdaDSG", "FourierSGD", "ExactAUC", "ExactAUC, kernel",

@@ -22,7 +22,7 @@ Runs = dict[Stream, dict[str, Run]]
 
 
 def regret_section(results: Results) -> Markup:
-    """Return curves for both definitions and both steps, exponents, and the regret without variance."""
+    """Return curves for both definitions and both steps, and the regret without variance."""
     found = streams(results)
     if not found:
         return section("regret", TITLE, missing("regret"))
@@ -37,7 +37,13 @@ def regret_section(results: Results) -> Markup:
         _figure("figure-regret-root", root, "before", "By the definition with the step of the remark, η = 1/√T."),
     ]  # fmt: skip
     parts = [figure for figure in figures if figure is not None]
-    return section("regret", TITLE, *parts, _exponents(constant or found), _ends(results))
+    return section("regret", TITLE, *parts, _ends(results))
+
+
+def exponents_section(results: Results) -> Markup:
+    """Return the exponents of the regret on every set, with a constant step."""
+    found = {stream: runs for stream, runs in streams(results).items() if stream.step == CONSTANT}
+    return section("exponents", "Exponents of the regret", _exponents(found))
 
 
 def _figure(name: str, found: Runs, column: str, what: str) -> Markup | None:

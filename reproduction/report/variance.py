@@ -17,14 +17,19 @@ Systems = dict[str, list[Record]]
 
 
 def variance_section(results: Results) -> Markup:
-    """Return running errors and boxes along both paths, then means and the certificate."""
+    """Return running errors and boxes along both paths, and the certificate."""
     paths = {path: on_path(results, path) for path in ("own", "common")}
     proofs = certificates(results)
     if not any(paths.values()) and not proofs:
         return section("variance", TITLE, missing("variance"))
     texts = {"own": "Each along its own path.", "common": "All at the weights of exact gradients over the history."}
     figures = [_figure(f"figure-variance-{path}", paths[path], texts[path]) for path in paths if paths[path]]
-    return section("variance", TITLE, *figures, _means(results), _certificate(proofs) if proofs else None)
+    return section("variance", TITLE, *figures, _certificate(proofs) if proofs else None)
+
+
+def errors_section(results: Results) -> Markup:
+    """Return the mean errors on every set, along both paths."""
+    return section("errors", "Mean squared errors of gradients", _means(results))
 
 
 def _figure(name: str, found: dict[str, Systems], text: str) -> Markup:

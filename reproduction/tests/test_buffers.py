@@ -40,7 +40,7 @@ def toy(monkeypatch):
 
 
 def curve(system, order="i.i.d.", eta=ETA):
-    *records, whole = regret.curve(DATA, BUFFER, ROWS, system, order, eta, points=8)
+    *records, whole = regret.curve(DATA, BUFFER, ROWS, system, order, 0, eta, points=8)
     return records, whole
 
 

@@ -82,8 +82,8 @@ def claims_section(found: Sequence[tuple[Claim, Finding]]) -> Markup:
     """Central claims first, then details; in both, one entry for each claim in the order of the paper."""
     meanings = [element("li", badge(verdict), " ", verdict.meaning) for verdict in Verdict]
     intro = note(
-        "The claim, quoted or closely paraphrased, what was measured or computed, and the verdict by the rule below "
-        "it. Where there is no rule, the argument is the evidence."
+        "The claim, quoted or closely paraphrased, what was measured or computed, and the verdict by its rule. Where "
+        "there is no rule, the argument is the evidence. Significant: at 5 % by the corrected resampled t-test."
     )
     parts = [intro, element("ul", *meanings, class_="meanings")]
     for title, central in (("Central claims", True), ("Details and slips", False)):
@@ -98,19 +98,15 @@ def badge(verdict: Verdict) -> Markup:
 
 
 def _entry(claim: Claim, finding: Finding) -> Markup:
-    where = element("p", claim.place, class_="place")
-    shown = element(
-        "a", "see the figure" if claim.shown.startswith("figure") else "see the table", href=f"#{claim.shown}"
-    )
+    """Return a claim with its finding; the rule of a detail shows when the pointer rests on its verdict."""
+    link = element("a", "figure" if claim.shown.startswith("figure") else "table", href=f"#{claim.shown}")
+    rule = element("p", "Rule: ", maths(claim.rule), class_="rule") if claim.rule and claim.central else None
+    title = claim.rule if claim.rule and not claim.central else None
     return element(
         "article",
-        element("div", badge(finding.verdict), where),
+        element("div", badge(finding.verdict), element("p", claim.place, class_="place"), title=title),
         element("blockquote", element("p", maths(claim.text))),
-        element(
-            "div",
-            element("p", maths(finding.measured), *([" (", shown, ")"] if claim.shown else [])),
-            element("p", "Rule: ", maths(claim.rule), class_="rule") if claim.rule else None,
-        ),
+        element("div", element("p", maths(finding.measured), *([" (", link, ")"] if claim.shown else [])), rule),
         class_=f"claim {finding.verdict.kind}",
         id=f"claim-{claim.id}",
     )
