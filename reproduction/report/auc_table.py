@@ -66,7 +66,8 @@ def gaps(measured: Measured) -> list[Gap]:
 
 def main_table(measured: Measured) -> Markup:
     """Return data sets by the paper's systems and the controls; the printed values are below ours."""
-    groups = {"systems of the paper": GROUPS["in the paper"], "controls": CONTROLS, "others": OTHERS}
+    own = tuple(name for name in measured.systems if group_of(name) == "other")
+    groups = {"systems of the paper": GROUPS["in the paper"], "controls": CONTROLS, "others": OTHERS, "yours": own}
     known = {group: [name for name in names if name in measured.systems] for group, names in groups.items()}
     heads = (Column(_breakable(name), group) for group, names in known.items() for name in names)
     columns = [Column("data set"), *heads]

@@ -48,9 +48,9 @@ def sentences(results: Results) -> list[str]:
     measured = Measured(results)
     made = [_best(measured), _mean_ranks(measured), _stratification(measured), _regret_and_error(results),
             _beyond(measured)]  # fmt: skip
-    if len(measured.compared_sets([KERNEL])) < FEWEST_SETS:
-        few = f"This run has {len(measured.datasets)} of the data sets: too few for an answer."
-        return [few]
+    n_sets = len(measured.compared_sets([KERNEL]))
+    if n_sets < FEWEST_SETS:
+        return [f"This run has FPOGD with a kernel on {n_sets} of at least {FEWEST_SETS} sets: too few for an answer."]
     return [text for text in made if text]
 
 
