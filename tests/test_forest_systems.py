@@ -24,6 +24,7 @@ from pairloom.systems import (
     SOLAM,
     SPAM,
     AdaDSG,
+    AdaOAM,
     AllPairs,
     ExactAUC,
     FourierSGD,
@@ -41,7 +42,7 @@ FORESTS = {
 }
 SYSTEMS = {
     kind.__name__: kind
-    for kind in (FPOGD, OGD, OLP, OAM, AllPairs, SOLAM, SPAM, FourierSGD, AdaDSG, OPAUC, ExactAUC, PairwiseRanker,
+    for kind in (FPOGD, OGD, OLP, OAM, AllPairs, SOLAM, SPAM, FourierSGD, AdaDSG, OPAUC, AdaOAM, ExactAUC, PairwiseRanker,
                  PairwiseRegressor)
 }  # fmt: skip
 GROWING = (FPOGD, OGD, OLP, OAM, PairwiseRanker, PairwiseRegressor)
