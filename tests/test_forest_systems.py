@@ -42,8 +42,8 @@ FORESTS = {
 }
 SYSTEMS = {
     kind.__name__: kind
-    for kind in (FPOGD, OGD, OLP, OAM, AllPairs, SOLAM, SPAM, FourierSGD, AdaDSG, OPAUC, AdaOAM, ExactAUC, PairwiseRanker,
-                 PairwiseRegressor)
+    for kind in (FPOGD, OGD, OLP, OAM, AllPairs, SOLAM, SPAM, FourierSGD, AdaDSG, OPAUC, AdaOAM, ExactAUC,
+                 PairwiseRanker, PairwiseRegressor)
 }  # fmt: skip
 GROWING = (FPOGD, OGD, OLP, OAM, PairwiseRanker, PairwiseRegressor)
 
