@@ -1,4 +1,4 @@
-"""Projectron++: projections, the growing inverse, the kernel perceptron inside it, and what happens at the cap."""
+"""Projectron++: projections, the growing factor, the kernel perceptron inside it, and what happens at the cap."""
 
 from dataclasses import replace
 from functools import partial
@@ -108,17 +108,30 @@ def test_three_classes_weights_and_rules_on_data():
 
 
 @pytest.mark.parametrize("theta", [0.02, 0.1])
-def test_the_updated_inverse_is_the_direct_inverse(theta):
+def test_the_growing_factor_is_the_cholesky_factor(theta):
     X, y = make_stream("random", 3000, 3)
     stream = make(theta=theta).partial_fit(X, y)
     memory, n = stream.learned.memory, stream.learned.memory.used[0]
     K = np.array([[k(a, b) for b in memory.supports[0, :n]] for a in memory.supports[0, :n]])
     assert n > 20
-    np.testing.assert_allclose(memory.inverse[0, :n, :n] @ K, np.eye(n), atol=1e-9)
-    np.testing.assert_allclose(memory.inverse[0, :n, :n], np.linalg.inv(K), rtol=1e-8, atol=1e-8)
-    assert not memory.inverse[0, n:].any()
+    np.testing.assert_allclose(memory.factor[0, :n, :n], np.linalg.cholesky(K), rtol=1e-9, atol=1e-11)
+    assert not memory.factor[0, n:].any()
     # Every support was farther than theta from those before it: the pivots of the Gram matrix.
     assert (np.square(np.diag(np.linalg.cholesky(K))) > theta).all()
+
+
+def test_supports_close_to_the_span_of_the_others_do_no_harm():
+    """A wide kernel, and no distance but rounding errors: with an updated inverse, coefficients reached 1e22."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(20_000, 6))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=len(X)) > 0.9, 1.0, -1.0)
+    stream = make(kernel=Gaussian(0.02), theta=0.0, max_supports=300).partial_fit(X, y)
+    memory = stream.learned.memory
+    gram = np.exp(-0.02 * np.square(memory.supports[0, :, None] - memory.supports[0]).sum(axis=2))
+    assert memory.used[0] == 300
+    assert np.linalg.cond(gram) > 1e8
+    np.testing.assert_allclose(memory.factor[0] @ memory.factor[0].T, gram, atol=1e-12)
+    assert np.abs(memory.coef).max() < 1e3
 
 
 @ENGINES
@@ -287,7 +300,7 @@ def test_bytes_are_the_formula_and_flat():
     model, sizes = ProjectronPP(max_supports=10), []
     for start in range(0, 3000, 500):
         sizes.append(model.partial_fit(X[start : start + 500], y[start : start + 500]).nbytes_)
-    # Supports in float32; coefficients, inverse, their number, the width.
+    # Supports in float32; coefficients, factor, their number, the width.
     memory = 4 * 10 * 4 + 8 * (10 + 10 * 10 + 1 + 1)
     assert nbytes(model.stream_.learned.memory) == memory
     # The scaling; recent scores, labels and weights, the tally, the log-odds.

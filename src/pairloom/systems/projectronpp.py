@@ -84,13 +84,14 @@ class ProjectronPP(KernelClassifier):
 class Span(ExpansionState):
     """``supports`` (models, m, d), ``coef`` (models, m), and ``used`` (models,) of them.
 
-    ``inverse`` (models, m, m): inverse of the kernels between the supports; only the compiled loop updates it.
+    ``factor`` (models, m, m): Cholesky factor of the kernels between the supports; only the compiled loop updates it.
+    Their inverse would lose its accuracy, because supports may be close to the span of the others.
     """
 
     supports: Annotated[Array, "R v m d"]
     coef: Annotated[Array, "f8 v m"]
     used: Annotated[Array, "i8 v 0:m+1"]
-    inverse: Annotated[Array, "f8 v m m"]
+    factor: Annotated[Array, "f8 v m m"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,14 +169,14 @@ class Projecting(Expansion):
         kept: Span = state.memory
         learn(
             tuple(block), self.kernel.code, float(kept.gamma), float(self.theta), self.rounding,
-            kept.supports, kept.coef, kept.used, kept.inverse, state.tally,
+            kept.supports, kept.coef, kept.used, kept.factor, state.tally,
         )  # fmt: skip
 
 
 @compiled
 def learn(
     block_: Any, kernel: int, gamma: float, theta: float, rounding: float,
-    supports: Array, coef: Array, used: Array, inverse: Array, tally: Array,
+    supports: Array, coef: Array, used: Array, factor: Array, tally: Array,
 ) -> None:  # fmt: skip
     """Run ``Projecting.step_row`` over a block of rows and fill their scores."""
     block = KernelBlock(*block_)
@@ -196,13 +197,14 @@ def learn(
             tally[LOSS] += weight[i] * max(0.0, 1.0 - margin)
             if margin >= 1:
                 continue
-            distance = project(square, near[:n], inverse[k], e)
+            distance = project(square, near[:n], factor[k], e)
             far = distance > max(theta if n else 0.0, rounding * square)
             if margin <= rounding and far and n < coef.shape[1]:
                 supports[k, n], coef[k, n] = x, rate * y[i, k]
                 used[k] += 1
-                grow(inverse[k], e, n, distance)
+                factor[k, n, :n], factor[k, n, n] = e[:n], np.sqrt(distance)
                 continue
+            solve_transposed(factor[k], e[:n])
             if margin > rounding:
                 rate = margin_step(1.0 - margin, distance, square - distance, rate, theta)
             for j in range(n):
@@ -210,13 +212,22 @@ def learn(
 
 
 @compiled
-def project(square: float, near: Array, inverse: Array, e: Array) -> float:
-    """Return the squared distance of x to the span, and fill e, the coefficients of its projection."""
-    n, distance = near.shape[0], square
-    for j in range(n):
-        e[j] = dot(inverse[j, :n], near)
-        distance -= near[j] * e[j]
+def project(square: float, near: Array, factor: Array, z: Array) -> float:
+    """Return the squared distance of x to the span, and fill z, the solution of L z = near for the factor L."""
+    distance = square
+    for j in range(near.shape[0]):
+        z[j] = (near[j] - dot(factor[j, :j], z[:j])) / factor[j, j]
+        distance -= z[j] * z[j]
     return max(0.0, distance)
+
+
+@compiled
+def solve_transposed(factor: Array, z: Array) -> None:
+    """Replace z by the solution e of L^T e = z: the coefficients of the projection."""
+    for j in range(z.shape[0] - 1, -1, -1):
+        z[j] /= factor[j, j]
+        for i in range(j):
+            z[i] -= z[j] * factor[j, i]
 
 
 @compiled
@@ -225,12 +236,3 @@ def margin_step(loss: float, distance: float, projected: float, weight: float, t
     if not loss * theta > distance:
         return 0.0
     return min(weight, loss / projected, 2.0 * (loss - distance / theta) / projected)
-
-
-@compiled
-def grow(inverse: Array, e: Array, n: int, distance: float) -> None:
-    """Add a support, whose projection has coefficients e, to the inverse: + u u^T / delta^2, u = (e, -1)."""
-    e[n] = -1.0
-    for a in range(n + 1):
-        for b in range(n + 1):
-            inverse[a, b] += e[a] * e[b] / distance
