@@ -136,9 +136,9 @@ def run(plan: Plan, asked: Namespace, results: Results) -> bool:
         guess = f"About {duration(plan.seconds / asked.jobs)} with {asked.jobs} jobs."
         console.print(f"{guess} You can stop it at any time: the same command continues the run.", highlight=False)
         execute(plan, results, read("protocol", Protocol, asked.quick).seed, asked.jobs, console)
-    found = aucs_in_terminal(results, {task.cell for task in plan.tasks})
-    if found.rows:
-        Console().print(found)
+    terminal = Console()
+    for made in aucs_in_terminal(results, {task.cell for task in plan.tasks}, terminal.width):
+        terminal.print(made)
     return True
 
 
