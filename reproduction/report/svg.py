@@ -11,7 +11,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from reproduction.report.estimates import Ranks, estimate
 from reproduction.report.html import Markup, element, maths
@@ -185,13 +185,16 @@ def error_bars(axes: Axes, values: Mapping[float, Sequence[float]], style: Style
 
 
 def log_axis(axes: Axes, which: str, text: Any) -> None:
-    """A logarithmic axis with labels at powers of ten, and also at 2 and 5 if it is short."""
+    """A logarithmic axis with labels at powers of ten, and at 2 and 5 if it is short; at round numbers if shorter."""
     axis = getattr(axes, f"{which}axis")
     if not isfinite(axis.get_minpos()):
         return  # no positive number
     getattr(axes, f"set_{which}scale")("log")
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(10, subs=(1.0,) if high > 60 * low else (1.0, 2.0, 5.0), numticks=6))
+    if high < 4 * low:
+        axis.set_major_locator(MaxNLocator(5))
+    else:
+        axis.set_major_locator(LogLocator(10, subs=(1.0,) if high > 60 * low else (1.0, 2.0, 5.0), numticks=6))
     axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
     # Minor ticks would take half of the drawing time.
     axis.set_minor_locator(NullLocator())
