@@ -47,7 +47,8 @@ def test_the_commands_of_the_page_compare_your_class_on_your_data(folder, capsys
     found, selected = (Results(folder / "mine").read(name) for name in ("table", "selection"))
     assert {one["system"] for one in found} == {"FPOGD, kernel", "OGD", "my_method:Mine"}
     assert {one["dataset"] for one in found} == {"my"}
-    assert all(one["auc"] > 0.9 for one in found)
+    for system in {one["system"] for one in found}:
+        assert np.mean([one["auc"] for one in found if one["system"] == system]) > 0.9
     own = [one for one in selected if one["system"] == "my_method:Mine"]
     assert {one["n_settings"] for one in own} == ({n_settings} if n_settings else set())
     assert "my_method:Mine" in (folder / "mine" / "index.html").read_text()
