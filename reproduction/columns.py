@@ -198,8 +198,7 @@ _COLUMNS = (
         "FPOGD, as printed", fpogd(gamma="paper", strata="joint", normalization="history", max_strata=2 * SLOTS),
         steps_and_penalties, **SHARED,
     ),
-    Column("released code", of(ReleasedCode), lambda shape, p: combined(eta=ReleasedCode.ETAS),
-           most=lambda shape: ROWS),
+    Column("released code", of(ReleasedCode), lambda shape, p: combined(eta=p.etas), most=lambda shape: ROWS),
     Column("FPOGD, 1/d", double_width, steps_and_penalties, **SHARED),
     Column(
         "FPOGD, tuned width", fpogd(), steps_widths_and_penalties, **SHARED,

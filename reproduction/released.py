@@ -15,7 +15,7 @@ of the radius. Here the radius is the mean squared distance of 1,000 random pair
 never uses. AUC is computed from scores; the released code computes it from a clipped sigmoid, which has ties.
 """
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -29,9 +29,6 @@ ROWS, SLOTS, NORM, CENTROID_STEP, PAIRS = 1_000, 4, 4.0, 0.05, 1_000
 
 class ReleasedCode(ClassifierMixin, BaseEstimator):
     """A linear classifier by the released code, with its crash repaired."""
-
-    ETAS: ClassVar[list[float]] = [2.0**k for k in range(-10, -3)]
-    """The grid of step sizes in the released code."""
 
     def __init__(self, eta: float = 2.0**-7, l1: float = 1e-8, random_state: int = 0) -> None:
         self.eta = eta
