@@ -33,7 +33,8 @@ OTHERS = ("AUCClassifier", "LightGBM")
 
 HOW = (
     "AUC × 100 of the mean of the iterates on the test rows: mean ± standard error over five folds of two seeds. "
-    "Every system is tuned inside each fold; those with steps and penalties on the same values. Columns are scaled to "
+    "Every system is tuned inside each fold, with steps and penalties of the same ranges (systems that cannot share a "
+    "pass: every second step); ε and the number of strata are the defaults of FPOGD. Columns are scaled to "
     "[−1, 1] on the training part; text, and from 100 columns on the rows of linear systems, have norm 1; "
     "AUCClassifier and LightGBM get rows as they are. FPOGD, the queue, Kar and OAM keep 32 examples. Bold: the "
     "highest mean without LightGBM. ▲ ▼: more than two combined standard errors above or below the paper's value, in "

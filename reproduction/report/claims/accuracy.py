@@ -51,7 +51,7 @@ def against(
 
 
 class Standing(NamedTuple):
-    """Kernel FPOGD among others on all sets with it and another.
+    """A form of FPOGD among others on all sets with it and another.
 
     ``highest``: sets where its mean is the highest; ``behind``: set -> systems that are significantly above it.
     """
@@ -62,26 +62,31 @@ class Standing(NamedTuple):
 
 
 def standing(
-    measured: Measured, others: Sequence[str], datasets: Iterable[str], output: Output = "mean", whole: bool = False
+    measured: Measured,
+    others: Sequence[str],
+    datasets: Iterable[str],
+    output: Output = "mean",
+    whole: bool = False,
+    form: str = KERNEL,
 ) -> Standing:
-    """Return where kernel FPOGD stands among others; ``whole``: only among those that learned all rows of a set."""
+    """Return where a form of FPOGD stands among others; ``whole``: only among those that learned all rows of a set."""
     sets, highest = [], []
     behind: dict[str, list[str]] = {}
     for name in datasets:
-        ours = measured.auc(name, KERNEL, output)
+        ours = measured.auc(name, form, output)
         found = {other: auc.mean for other in others if (auc := measured.auc(name, other, output))
                  and not (whole and measured.cap(name, other))}  # fmt: skip
         if ours and found:
             sets.append(name)
             highest += [name] if ours.mean > max(found.values()) else []
-            ahead = [other for other in found if name in against(measured, other, KERNEL, [name], output).above]
+            ahead = [other for other in found if name in against(measured, other, form, [name], output).above]
             behind |= {name: ahead} if ahead else {}
     return Standing(sets, highest, behind)
 
 
 def papers_sets(measured: Measured) -> list[str]:
-    """Return the measured data sets of the paper."""
-    return [name for name in measured.datasets if not is_imbalanced(name)]
+    """Return the measured data sets of the paper, without stand-ins."""
+    return [name for name in measured.datasets if not is_imbalanced(name) and not measured.stand_in(name)]
 
 
 def named(hits: Collection[str]) -> str:
@@ -95,17 +100,6 @@ def counted(hits: Collection[str], asked: Collection[str]) -> str:
     if FEW < len(hits) < len(asked):
         return f"{len(hits)} of {len(asked)} sets"
     return of(list(hits), len(asked))
-
-
-def stand_ins(measured: Measured, asked: Collection[str]) -> str:
-    """Return for which of these sets there is a stand-in, to end a clause; "" if for none."""
-    found = [name for name in asked if measured.stand_in(name)]
-    return f", with a stand-in for {listed(found)}" if found else ""
-
-
-def with_stand_ins(measured: Measured, hits: Collection[str], asked: Collection[str]) -> str:
-    """Return how many of how many sets, and for which of all of them there is a stand-in."""
-    return counted(hits, asked) + stand_ins(measured, asked)
 
 
 def _ahead(behind: dict[str, list[str]]) -> str:
@@ -129,7 +123,7 @@ def superiority(results: Results) -> Finding:
         return too_few(results, "table", mean.sets)
     text = (
         "With the mean iterate for all, FPOGD with a kernel is the highest of the paper's online systems on "
-        f"{with_stand_ins(measured, mean.highest, mean.sets)}; significantly ahead: {_ahead(mean.behind)}."
+        f"{counted(mean.highest, mean.sets)}; significantly ahead: {_ahead(mean.behind)}."
     )
     if last.sets:
         text += f" With the last iterate: {named(last.highest)}; ahead: {_ahead(last.behind)}."
@@ -150,7 +144,7 @@ def stratification(results: Results) -> Finding:
     centroid = against(measured, CENTROID, KERNEL, measured.datasets)
     text = (
         "Against a queue of the newest rows, with as many slots but no strata, FPOGD with a kernel is significantly "
-        f"above on {with_stand_ins(measured, mean.above, mean.sets)}, below on "
+        f"above on {counted(mean.above, mean.sets)}, below on "
         f"{named(mean.below)}; mean difference {signed(mean.mean)}."
     )
     text += f" With last iterates: {len(last.above)} above, {len(last.below)} below." if last.sets else ""
@@ -168,14 +162,15 @@ def majority(results: Results) -> Finding:
     """Against linear systems, and against kernel systems."""
     measured = Measured(results)
     datasets = papers_sets(measured)
-    linear, kernel = standing(measured, LINEARS, datasets), standing(measured, KERNELS, datasets, whole=True)
+    linear = standing(measured, LINEARS, datasets, form=LINEAR)
+    kernel = standing(measured, KERNELS, datasets, whole=True)
     fewest = min(linear.sets, kernel.sets, key=len)
     if len(fewest) < FEWEST_SETS:
         return too_few(results, "table", fewest)
     text = (
-        "FPOGD with a kernel is above all linear systems on "
-        f"{with_stand_ins(measured, linear.highest, linear.sets)}, and above the kernel systems that learned all rows "
-        f"on {counted(kernel.highest, kernel.sets)}."
+        "By the means, significant or not, linear FPOGD is above all linear systems on "
+        f"{counted(linear.highest, linear.sets)}, and FPOGD with a kernel above the kernel systems that learned all "
+        f"rows on {counted(kernel.highest, kernel.sets)}."
     )
     majorities = [2 * len(one.highest) > len(one.sets) for one in (linear, kernel)]
     return Finding(text, graded(all(majorities), any(majorities)))
@@ -191,11 +186,12 @@ def offline(results: Results) -> Finding:
         return too_few(results, "table", found.sets)
     text = (
         f"Against {OFFLINE}, the paper's offline system, where it learned all rows: significantly above on "
-        f"{with_stand_ins(measured, found.above, found.sets)}, below on {named(found.below)}."
+        f"{counted(found.above, found.sets)}, below on {named(found.below)}."
     )
     batch = standing(measured, GROUPS["batch"], datasets)
     if batch.sets:
-        text += f" Significantly above FPOGD: a batch learner on {counted(batch.behind, batch.sets)}."
+        learners = ", ".join(GROUPS["batch"])
+        text += f" A batch learner ({learners}) is significantly above FPOGD on {counted(batch.behind, batch.sets)}."
     return Finding(
         text,
         graded(2 * len(found.above) > n and not found.below, not found.below or len(found.above) > len(found.below)),
@@ -203,14 +199,16 @@ def offline(results: Results) -> Finding:
 
 
 def large_scale(results: Results) -> Finding:
-    """The margin to the best rival with all rows, on large and on small data sets."""
+    """The margin to the best rival, on large and on small data sets."""
     measured = Measured(results)
     margins: dict[bool, list[float]] = {True: [], False: []}
+    shown = []
     for name in papers_sets(measured):
         ours = measured.auc(name, KERNEL)
-        best = measured.best(name, [rival for rival in RIVALS if not measured.cap(name, rival)])
+        best = measured.best(name, RIVALS)
         if ours and best and (other := measured.auc(name, best)):
             margins[measured.n_train(name) >= LARGE].append(ours.mean - other.mean)
+            shown.append(f"{name} {signed(ours.mean - other.mean)}")
     large, small = margins[True], margins[False]
     if len(large + small) < FEWEST_SETS:
         return too_few(results, "table", large + small)
@@ -218,9 +216,9 @@ def large_scale(results: Results) -> Finding:
         return Finding("Needs large and small sets; only one kind was measured.", Verdict.UNTESTED)
     over, under = float(np.mean(large)), float(np.mean(small))
     text = (
-        "Mean margin of FPOGD with a kernel to the best of the paper's other systems that learned all rows: "
+        "Mean margin of FPOGD with a kernel to the best of the paper's other systems, on however many rows: "
         f"{signed(over)} on {len(large)} sets with {LARGE:,} or more rows to learn, {signed(under)} on {len(small)} "
-        f"smaller ones{stand_ins(measured, papers_sets(measured))}."
+        f"smaller ones ({listed(shown)})."
     )
     return Finding(text, graded(over > 0 and over > under, over > 0 or over > under))
 
@@ -233,7 +231,7 @@ def non_linear(results: Results) -> Finding:
         return too_few(results, "table", found.sets)
     text = (
         "The kernel form is significantly above the linear one on "
-        f"{with_stand_ins(measured, found.above, found.sets)}, below it on {named(found.below)}."
+        f"{counted(found.above, found.sets)}, below it on {named(found.below)}."
     )
     return Finding(text, graded(2 * len(found.above) > len(found.sets) and not found.below, bool(found.above)))
 

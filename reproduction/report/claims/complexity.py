@@ -13,7 +13,7 @@ from reproduction.report.measured import KERNEL, LINEAR
 from reproduction.report.wording import count, listed
 from reproduction.results import Results
 
-SLACK = 0.05
+SLACK = 0.2
 """The interval of an exponent may be above the claimed one by this much: timers are not exact."""
 
 WIDEST = 1.0

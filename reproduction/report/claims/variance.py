@@ -111,7 +111,8 @@ def _over(means: Mapping[str, Mapping[str, float]], column: str, other: str) -> 
 CLAIMS = (
     Claim(
         "variance-figures", "Experiments, Figures 2 and 4",
-        "Gradient variance with a 4-size buffer, “emphasizing the stability of our algorithm”: the lowest of all.",
+        "Gradient variance with a 4-size buffer, “emphasizing the stability of our algorithm”; we read: the lowest of "
+        "all.",
         figures,
         "holds if FIFO's is the lowest on every set and path; in part if mostly not significantly above another "
         "(corrected t-test over folds).",
