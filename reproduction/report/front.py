@@ -116,7 +116,7 @@ def _stratification(measured: Measured) -> str:
     ties = len(gaps) - len(better) - len(worse)
     last = [found.clear for name in sets if (found := measured.difference(name, KERNEL, QUEUE, "last"))]
     return (
-        f"{reason}: FPOGD (FIFO strata, default ε) differs from a plain queue of as many of the newest rows by "
+        f"{reason}: FPOGD (FIFO strata, default ε) differs from a queue of as many newest rows by "
         f"{span([gap.mean for gap in gaps.values()], signed)} points, significantly better on "
         f"{_sets(better)}, worse on {_sets(worse)}, and a tie on {ties} of {len(gaps)} sets; with last iterates better "
         f"on {sum(one > 0 for one in last)}, worse on {sum(one < 0 for one in last)}."
@@ -163,7 +163,7 @@ def _beyond(measured: Measured) -> str:
     ahead = {title: sum(_clear(measured, one, name, KERNEL) > 0 for one in sets)
              for name, title in beyond.items() if name in measured.systems}  # fmt: skip
     shown = [f"{title} on {n}" for title, n in ahead.items()]
-    return f"{text}; significantly better than it are {listed(shown)} of {len(sets)} sets."
+    return f"{text}; significantly better than FPOGD are {listed(shown)} of {len(sets)} sets."
 
 
 def _ranks_figure(measured: Measured) -> Markup | None:
