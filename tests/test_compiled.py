@@ -45,7 +45,13 @@ def test_a_second_process_compiles_nothing(tmp_path):
 CALLER = """
 import numpy as np
 from pairloom.base.compiled import compiled
-from pairloom.systems.projectronpp import grow
+
+@compiled
+def grow(inverse, e, n, distance):
+    e[n] = -1.0
+    for a in range(n + 1):
+        for b in range(n + 1):
+            inverse[a, b] += e[a] * e[b] / distance
 
 @compiled
 def call(inverse, e, n, distance):
