@@ -4,7 +4,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from pairloom.base.clock import next_calibration
-from pairloom.stream.calibration import MIN_SLOPE, platt, quartiles
+from pairloom.stream.calibration import MIN_SLOPE, platt, quartiles, windows_of
 
 
 def scored(n=2000, seed=0, slope=2.0):
@@ -46,6 +46,35 @@ def test_useless_and_inverted_scores_keep_their_order():
     a, b = fit(scores, labels)
     assert a == pytest.approx(MIN_SLOPE / np.subtract(*np.quantile(scores, [0.75, 0.25])))
     assert expit(a * scores + b).mean() == pytest.approx((labels > 0).mean(), abs=0.01)
+
+
+def test_the_slope_is_that_inside_windows():
+    """As scikit-learn fits it with an indicator for each window; between windows the scores are misleading."""
+    rng = np.random.default_rng(0)
+    shift = np.repeat([1.0, -1.0, 0.0], 1024)  # the more positives, the lower the scores
+    scores = rng.normal(size=3072) - 2.0 * shift
+    positive = rng.random(3072) < expit(1.5 * (scores + 2.0 * shift) + 2.0 * shift)
+    starts = windows_of(positive)
+    assert starts.tolist() == [0, 1024, 2048]
+    n_pos, n_neg = positive.sum(), (~positive).sum()
+    target = np.where(positive, (n_pos + 1) / (n_pos + 2), 1 / (n_neg + 2))
+    columns = np.column_stack([scores, np.repeat(np.eye(3), 1024, axis=0)])
+    twice = LogisticRegression(C=np.inf, tol=1e-12, max_iter=1000, solver="newton-cholesky", fit_intercept=False).fit(
+        np.concatenate([columns, columns]), np.repeat([1, 0], 3072), sample_weight=np.concatenate([target, 1 - target])
+    )
+    a, b = platt(scores, positive, np.ones(3072), windows=starts)
+    assert a == pytest.approx(twice.coef_[0, 0], rel=1e-6)
+    assert expit(a * scores + b).mean() == pytest.approx(target.mean(), rel=1e-6)
+    assert platt(scores, positive, np.ones(3072))[0] < 0.1 * a  # over all rows
+
+
+def test_windows_have_ten_rows_of_either_class():
+    positive = np.zeros(4096, bool)
+    positive[[*range(0, 900, 100), 1500, *range(3000, 3010), 4000]] = True
+    assert windows_of(positive).tolist() == [0, 2048]
+    assert windows_of(~positive).tolist() == [0, 2048]
+    assert windows_of(positive[:2047]).tolist() == [0]
+    assert windows_of(np.zeros(0, bool)).tolist() == [0]
 
 
 @pytest.mark.parametrize("label", [-1.0, 1.0])

@@ -11,7 +11,7 @@ from pairloom.base.spec import Count
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.models.base import Model
-from pairloom.stream.hooks import N_RECENT, Hook, RecentScores
+from pairloom.stream.hooks import Hook, RecentScores
 from pairloom.stream.state import StreamState
 
 MIN_SLOPE = 1e-3
@@ -25,6 +25,9 @@ REL_ROUNDING, ABS_ROUNDING = 1e-9, 1e-100
 
 MAX_START = 1e6
 """A previous fit beyond this is not used as a starting point."""
+
+WINDOW_ROWS, WINDOW_CLASS_ROWS = 1024, 10
+"""A window, in which scores are comparable, has the first number of rows, and the second number of either class."""
 
 NEWTON_STEPS = 50
 STEP_SIZES = [0.5**k for k in range(12)]
@@ -43,7 +46,8 @@ class Fit:
         targets = [1] if len(self.a) == 1 else range(len(self.a))
         for k, target in enumerate(targets):
             start = (float(self.a[k]), float(self.b[k])) if again else None
-            self.a[k], self.b[k] = platt(scores[:, k], labels == target, weights, start)
+            positive = labels == target
+            self.a[k], self.b[k] = platt(scores[:, k], positive, weights, start, windows_of(positive))
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ class Calibration(Hook):
     """Fit log-odds to the newest scores, each time the stream has grown by an eighth.
 
     They are also fitted whenever a model replaces the scores of earlier rows. ``of_race``: fit only at rows at which a
-    race is evaluated.
+    race is evaluated. Where the share of positives moves, the slope is that inside windows of 1,024 rows: between them
+    a higher share of positives may coincide with lower scores, which would hide that the scores rank well.
     """
 
     name: ClassVar[str] = "calibration"
@@ -65,11 +70,8 @@ class Calibration(Hook):
         """Fit to the scores if they replace those of earlier rows; new scores are kept by ``RecentScores``."""
         if scored.first is None:
             return
-        n = len(scored.labels)
-        # In ring-buffer order, so that the result is bit-identical to that of a scheduled fit.
-        order = np.argsort(np.arange(scored.end - n, scored.end) % N_RECENT)
-        order = order[scored.weights[order] > 0]
-        own.fit(scored.scores[order], scored.labels[order], scored.weights[order], again=scored.end > 1)
+        there = scored.weights > 0
+        own.fit(scored.scores[there], scored.labels[there], scored.weights[there], again=scored.end > 1)
         own.row = scored.end
 
     def next_row(self, t: int) -> int:
@@ -77,7 +79,7 @@ class Calibration(Hook):
 
     def tick(self, own: Fit, state: StreamState, model: Model) -> None:
         if own.row != state.t:
-            own.fit(*state.observed[RecentScores.name].with_scores(), again=state.t > 1)
+            own.fit(*state.observed[RecentScores.name].in_order(), again=state.t > 1)
 
     def check(self, own: Fit, state: StreamState, model: Model) -> None:
         if (own.row or 0) > state.t:
@@ -87,13 +89,15 @@ class Calibration(Hook):
 # A trial step may overflow: it is then not better, and a shorter one is tried.
 @np.errstate(over="ignore", invalid="ignore")
 def platt(
-    scores: Array, positive: Array, weight: Array, start: tuple[float, float] | None = None
-) -> tuple[float, float]:
+    scores: Array, positive: Array, weight: Array, start: tuple[float, float] | None = None,
+    windows: Array | None = None,
+) -> tuple[float, float]:  # fmt: skip
     """Return (a, b), a > 0, such that a s + b is the log-odds of the positive class.
 
     Maximum likelihood with Platt's smoothed targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), so that separable scores and
     single-class data give finite values. Scores are clipped far outside the interquartile range, so that a single
-    outlier does not flatten the slope. ``start``: the previous fit, to save iterations.
+    outlier does not flatten the slope. ``start``: the previous fit, to save iterations. ``windows``: the first row of
+    each window; a is then the slope of a model with an intercept for each, b the intercept for all rows.
 
     Reference: Lin, Lin and Weng, A note on Platt's probabilistic outputs for support vector machines, 2007.
 
@@ -120,8 +124,11 @@ def platt(
         better = _cross_entropy(fitted, target, weight)[0] < _cross_entropy(flat, target, weight)[0]
         if better and abs(last_a) + abs(last_b) < MAX_START:
             a, b = last_a, last_b
-    a, b = _newton(x, target, weight, a, b, slope_is_free=True)
-    if a < MIN_SLOPE:
+    a, b = _newton(x, target, weight, a, b)
+    if windows is not None and len(windows) > 1:
+        within = _newton(x, target, weight, a, b, windows)[0]
+        a, b = _newton(x, target, weight, max(within, MIN_SLOPE), prior, slope_is_free=False)
+    elif a < MIN_SLOPE:
         a, b = _newton(x, target, weight, MIN_SLOPE, prior, slope_is_free=False)
     return a / spread, b - a * float(center) / spread
 
@@ -148,28 +155,58 @@ def quartiles(scores: Array) -> tuple[float, float, float]:
     return found[0], found[1], found[2]
 
 
-def _newton(x: Array, target: Array, weight: Array, a: float, b: float, *, slope_is_free: bool) -> tuple[float, float]:
-    """Minimise the cross-entropy of sigmoid(a x + b) by Newton's method with halved steps."""
+def windows_of(positive: Array) -> Array:
+    """Return the first row of each window; rows are in order, and the newest window may be larger.
+
+    >>> windows_of(np.arange(3000) % 20 == 0), windows_of(np.arange(3000) % 200 == 0)
+    (array([   0, 1024]), array([0]))
+    """
+    starts, n = [0], len(positive)
+    count = np.append(0, np.cumsum(positive))
+    for start in range(WINDOW_ROWS, n - WINDOW_ROWS + 1, WINDOW_ROWS):
+        before, after = count[start] - count[starts[-1]], count[n] - count[start]
+        rare = min(before, after, start - starts[-1] - before, n - start - after)
+        if rare >= WINDOW_CLASS_ROWS:
+            starts.append(start)
+    return np.array(starts)
+
+
+def _newton(
+    x: Array, target: Array, weight: Array, a: float, b: float, windows: Array | None = None,
+    *, slope_is_free: bool = True,
+) -> tuple[float, float]:  # fmt: skip
+    """Minimise the cross-entropy of sigmoid(a x + b), with one b for each window, by Newton's method with halved steps.
+
+    Return a and the first b.
+    """
+    starts = np.zeros(1, np.int64) if windows is None else windows
+    sizes = np.diff(starts, append=len(x))
+    each = np.full(len(starts), b)
     value, p = _cross_entropy(a * x + b, target, weight)
     for _ in range(NEWTON_STEPS):
         gap, curvature = weight * (p - target), weight * p * (1.0 - p)
         weighted = curvature * x
-        g_a, g_b = float(gap @ x) * slope_is_free, float(gap.sum())
-        h_aa, h_ab, h_bb = float(weighted @ x), float(weighted.sum()) * slope_is_free, float(curvature.sum())
-        det = h_aa * h_bb - h_ab * h_ab
+        g_a, g_b = float(gap @ x) * slope_is_free, np.add.reduceat(gap, starts)
+        h_aa, h_ab = float(weighted @ x), np.add.reduceat(weighted, starts) * slope_is_free
+        h_bb = np.add.reduceat(curvature, starts)
+        if not (h_bb > 0).all():
+            break
+        det = h_aa - float(h_ab @ (h_ab / h_bb))
         if not det > 0:
             break
-        d_a, d_b = (h_bb * g_a - h_ab * g_b) / det, (h_aa * g_b - h_ab * g_a) / det
-        if d_a * g_a + d_b * g_b < 1e-12 * len(x):  # the gain of a further step
+        d_a = (g_a - float(h_ab @ (g_b / h_bb))) / det
+        d_b = (g_b - h_ab * d_a) / h_bb
+        if d_a * g_a + float(d_b @ g_b) < 1e-12 * len(x):  # the gain of a further step
             break
         for length in STEP_SIZES:
-            trial, p = _cross_entropy((a - length * d_a) * x + (b - length * d_b), target, weight)
+            shifts = np.repeat(each - length * d_b, sizes)
+            trial, p = _cross_entropy((a - length * d_a) * x + shifts, target, weight)
             if trial < value:
                 break
         else:
             break
-        a, b, value = a - length * d_a, b - length * d_b, trial
-    return a, b
+        a, each, value = a - length * d_a, each - length * d_b, trial
+    return a, float(each[0])
 
 
 def _cross_entropy(f: Array, target: Array, weight: Array) -> tuple[float, Array]:

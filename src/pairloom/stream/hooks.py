@@ -105,6 +105,12 @@ class Recent:
         there = weights > 0
         return scores[there], labels[there], weights[there]
 
+    def in_order(self) -> tuple[Array, Array, Array]:
+        """Return ``with_scores`` in the order of the rows."""
+        scores, labels, weights = (np.roll(array, -self.count, axis=0) for array in self.view())
+        there = weights > 0
+        return scores[there], labels[there], weights[there]
+
     def columns(self, columns: Array) -> "Recent":
         """Return a copy with the scores of some vectors."""
         return Recent(self.scores[:, columns], self.labels.copy(), self.weights.copy(), self.count)
