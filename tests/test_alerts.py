@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import precision_recall_curve, recall_score
 from sklearn.model_selection import FixedThresholdClassifier
 
+from pairloom import AUCClassifier
 from pairloom.evaluation import prequential
 from pairloom.metrics import Estimate, Threshold, WindowAUC, choose_threshold, precision_at_k
 from pairloom.metrics.intervals import wilson
@@ -134,8 +135,8 @@ def test_intervals_hold_in_95_of_100_windows(aim):
 # Of a model.
 
 
-def test_a_model_chooses_by_its_scores_on_arrival(fitted):
-    scores, codes, _ = fitted._arrivals()
+def test_a_model_chooses_by_its_newest_scores(fitted):
+    scores, codes, _ = fitted._recent.view()
     scores = fitted._calibrate(scores)
     positive = codes == fitted._labels.codes[1]
     for aim in ({"alert_rate": 0.05}, {"per_thousand": 30}, {"precision": 0.4}):
@@ -149,6 +150,18 @@ def test_a_model_chooses_by_its_scores_on_arrival(fitted):
     assert fitted.threshold(alert_rate=0.05).alert_rate.value == 0.05
     assert fitted.threshold(per_thousand=30) == fitted.threshold(alert_rate=0.03)
     assert fitted.threshold(precision=0.4).precision.value >= 0.4
+
+
+def test_the_threshold_of_a_race_is_of_the_scores_of_its_current_mixture():
+    """Rows were scored by earlier mixtures on arrival, at which other thresholds would have the same rate."""
+    X, y = rows(2000)
+    race = AUCClassifier(random_state=0).fit(X, y)
+    found = race.threshold(alert_rate=0.05)
+    now, before = race._recent.view()[0], race._arrivals()[0]
+    assert found.alert_rate.value == (race._calibrate(now) >= found).mean() == 0.05
+    assert (race._calibrate(before) >= found).mean() != 0.05
+    later = race.score_many(rows(20_000, seed=1)[0]) >= found
+    assert found.alert_rate.low < later.mean() < found.alert_rate.high
 
 
 def test_later_rows_are_alerted_on_at_about_this_rate(fitted):
