@@ -15,7 +15,7 @@ from pairloom.base.tree import same
 from pairloom.data import fraud_like
 from pairloom.persist.format import ModelFileError
 from pairloom.stream import AlertBudget
-from pairloom.stream.alerts import START_ROWS, limits, seconds_of
+from pairloom.stream.alerts import START_ROWS, seconds_of
 from pairloom.systems import ExactAUC
 from tests.conftest import examples
 
@@ -44,7 +44,7 @@ STREAMS = {
     "refits": refits,
     "thousandfold": lambda noise: np.where(LATE, 1000 * noise, noise),
     "a thousandth": lambda noise: np.where(LATE, noise / 1000, noise),
-    "far up": lambda noise: noise + 10 * LATE,
+    "far up": lambda noise: noise + 30 * LATE,
     "far down": lambda noise: noise - 1e6 * LATE,
     "growing": lambda noise: noise + ROW / 500,
     "shrinking": lambda noise: noise - ROW / 500,
@@ -72,6 +72,8 @@ def test_every_5000_rows_are_within_a_factor_of_one_and_a_half(name):
         flags = budget(scores)
         found = in_windows(flags)
         assert 50 / 1.5 <= found.min() <= found.max() <= 50 * 1.5, (seed, found.min(), found.max())
+        assert 33 <= in_windows(flags[START_ROWS:]).min()
+        assert found.max() <= 67
         assert (budget.n_seen, budget.n_alerts, budget.realised) == (N, flags.sum(), flags.mean())
 
 
@@ -116,7 +118,7 @@ def test_the_stated_bound_holds_on_any_stream(scores, rate, seed):
     stream = np.repeat(rng.choice(scores, 60), rng.integers(1, 200, 60))
     flags = AlertBudget(rate=rate).start(scores)(stream)
     excess = np.concatenate([[0.0], np.cumsum(flags - rate)])
-    assert excess.max() - excess.min() <= 2 * (1 / np.sqrt(rate * (1 - rate)) + 2.5)
+    assert excess.max() - excess.min() <= 17
 
 
 def test_against_a_stream_that_watches_the_level():
@@ -128,8 +130,8 @@ def test_against_a_stream_that_watches_the_level():
         for _ in range(3000):
             level = budget.level
             score = level + sign * 1e-3 if np.isfinite(level) else float(rng.normal())
-            excess += budget(score) - 0.01
-            assert abs(excess) <= 25.2
+            excess += budget(np.clip(score, -1e99, 1e99)) - 0.01
+            assert abs(excess) <= 9
 
 
 CUTS = [1, 2, START_ROWS - 1, START_ROWS, START_ROWS + 1, 700, 3000]
@@ -252,7 +254,7 @@ def test_it_continues_from_a_file_and_a_copy(tmp_path, rows, request_):
 
 def test_a_file_with_an_impossible_state_is_rejected(tmp_path):
     budget = AlertBudget(rate=0.02)
-    for name, value in (("n_alerts", 5), ("variance", -1.0), ("mean", np.inf), ("share", 3.0)):
+    for name, value in (("n_alerts", 5), ("variance", -1.0), ("mean", np.inf), ("excess", 30.0)):
         wrong = copy.deepcopy(budget)
         setattr(wrong.state, name, value)
         with pytest.raises(ValueError, match="would not load"):
@@ -262,14 +264,6 @@ def test_a_file_with_an_impossible_state_is_rejected(tmp_path):
     (tmp_path / "b").write_bytes(data[: len(data) // 2])
     with pytest.raises(ModelFileError):
         pairloom.load(tmp_path / "b")
-
-
-def test_limits_contain_the_quantile_of_any_distribution():
-    for share in (0.001, 0.01, 0.3, 0.99):
-        low, high = limits(share)
-        two = np.repeat([0.0, 1.0], [1_000_000 - int(1e6 * share), int(1e6 * share)])  # the extreme case of Cantelli
-        for scores in (two, -two):
-            assert low < (np.quantile(scores, 1 - share) - scores.mean()) / scores.std() < high
 
 
 # Of a model.

@@ -122,7 +122,7 @@ class ClassifierAlerts(ClassifierPredictions):
         ...     alerts += model.alert_budget(rate=0.02)(model.score_many(X[rows])).sum()
         ...     model = model.partial_fit(X[rows], y[rows])
         >>> int(alerts), model.alert_budget(rate=0.02).n_seen
-        (119, 6000)
+        (117, 6000)
         """
         check_is_fitted(self)
         made = AlertBudget(rate, per_hour=per_hour)
