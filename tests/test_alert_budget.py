@@ -72,7 +72,7 @@ def test_every_5000_rows_are_within_a_factor_of_one_and_a_half(name):
         flags = budget(scores)
         found = in_windows(flags)
         assert 50 / 1.5 <= found.min() <= found.max() <= 50 * 1.5, (seed, found.min(), found.max())
-        assert 33 <= in_windows(flags[START_ROWS:]).min()
+        assert in_windows(flags[START_ROWS:]).min() >= 33
         assert found.max() <= 67
         assert (budget.n_seen, budget.n_alerts, budget.realised) == (N, flags.sum(), flags.mean())
 
