@@ -11,9 +11,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import precision_recall_curve, recall_score
 from sklearn.model_selection import FixedThresholdClassifier
 
+from pairloom import AUCClassifier
 from pairloom.evaluation import prequential
 from pairloom.metrics import Estimate, Threshold, WindowAUC, choose_threshold, precision_at_k
 from pairloom.metrics.intervals import wilson
+from pairloom.stream import AlertBudget
 from pairloom.systems import SPAM, ExactAUC
 from tests.conftest import make_stream
 
@@ -134,8 +136,8 @@ def test_intervals_hold_in_95_of_100_windows(aim):
 # Of a model.
 
 
-def test_a_model_chooses_by_its_scores_on_arrival(fitted):
-    scores, codes, _ = fitted._arrivals()
+def test_a_model_chooses_by_its_newest_scores(fitted):
+    scores, codes, _ = fitted._recent.view()
     scores = fitted._calibrate(scores)
     positive = codes == fitted._labels.codes[1]
     for aim in ({"alert_rate": 0.05}, {"per_thousand": 30}, {"precision": 0.4}):
@@ -149,6 +151,18 @@ def test_a_model_chooses_by_its_scores_on_arrival(fitted):
     assert fitted.threshold(alert_rate=0.05).alert_rate.value == 0.05
     assert fitted.threshold(per_thousand=30) == fitted.threshold(alert_rate=0.03)
     assert fitted.threshold(precision=0.4).precision.value >= 0.4
+
+
+def test_the_threshold_of_a_race_is_of_the_scores_of_its_current_mixture():
+    """Rows were scored by earlier mixtures on arrival, at which other thresholds would have the same rate."""
+    X, y = rows(2000)
+    race = AUCClassifier(random_state=0).fit(X, y)
+    found = race.threshold(alert_rate=0.05)
+    now, before = race._recent.view()[0], race._arrivals()[0]
+    assert found.alert_rate.value == (race._calibrate(now) >= found).mean() == 0.05
+    assert (race._calibrate(before) >= found).mean() != 0.05
+    later = race.score_many(rows(20_000, seed=1)[0]) >= found
+    assert found.alert_rate.low < later.mean() < found.alert_rate.high
 
 
 def test_later_rows_are_alerted_on_at_about_this_rate(fitted):
@@ -289,20 +303,45 @@ def test_the_top_share_of_a_window():
 
 
 def test_prequential_has_the_precision_and_recall_of_alerts_if_asked_for():
-    X, y = make_stream("random", 400, 3)
+    X, y = make_stream("random", 1200, 3)
     y = (y > 0).astype(int)
-    plain = prequential(SPAM(eta=0.02), (X, y), every=200, window=100, progress=False)
-    found = prequential(SPAM(eta=0.02), (X, y), every=200, window=100, alert_rate=0.1, progress=False)
-    assert list(found.table) == [*plain.table, "precision", "recall"]
+    plain = prequential(SPAM(eta=0.02), (X, y), every=400, window=100, progress=False)
+    found = prequential(SPAM(eta=0.02), (X, y), every=400, window=100, alert_rate=0.1, progress=False)
+    assert list(found.table) == [*plain.table, "alert_rate", "precision", "recall"]
+    for name in plain.table.keys() - {"rows_per_second"}:
+        np.testing.assert_array_equal(found.table[name], plain.table[name])
     model, scores = SPAM(eta=0.02), []
     for x, label in zip(X, y, strict=True):
         scores.append(model.score_one(x))
         model.learn_one(x, label)
-    for k, end in enumerate((200, 400)):
+    flags = AlertBudget(rate=0.1)(scores)
+    for k, end in enumerate((400, 800, 1200)):
         newest = slice(end - 100, end)
-        assert found.table["precision"][k] == pytest.approx(precision_at_k(y[newest], scores[newest], 10))
-        assert found.table["recall"][k] == pytest.approx(found.table["precision"][k] * 10 / y[newest].sum())
-    assert [ax.get_ylabel() for ax in found.plot().axes][1:3] == ["precision of alerts", "recall of alerts"]
-    assert len(plain.plot().axes) == len(found.plot().axes) - 2
+        raised, label = flags[newest], y[newest] == 1
+        assert found.table["alert_rate"][k] == raised.mean()
+        if raised.any():
+            assert found.table["precision"][k] == pytest.approx(label[raised].mean())
+        assert found.table["recall"][k] == pytest.approx(raised[label].mean())
+    assert found.table["alert_rate"][2] > found.table["alert_rate"][0] == 0
+    assert np.isnan(found.table["precision"][0])
+    labels = [ax.get_ylabel() for ax in found.plot().axes]
+    assert labels[1:4] == ["alert rate", "precision of alerts", "recall of alerts"]
+    assert len(plain.plot().axes) == len(labels) - 3
     with pytest.raises(ValueError, match="alert_rate must be a number above 0 and at most 1"):
         prequential(SPAM(), (X, y), alert_rate=2.0, progress=False)
+
+
+def test_rows_without_a_label_use_the_budget_but_have_no_precision():
+    X, y = rows(3000)
+    model, unknown = ExactAUC(), np.arange(3000) % 3 == 0
+    found = prequential(model, (X, np.where(unknown, None, y.astype(object))), every=3000, window=5000,
+                        alert_rate=0.1, progress=False)  # fmt: skip
+    again, scores = ExactAUC(), []
+    for x, label, hidden in zip(X, y, unknown, strict=True):
+        scores.append(again.score_one(x))
+        if not hidden:
+            again.learn_one(x, label)
+    flags = AlertBudget(rate=0.1)(scores)[~unknown]
+    assert found.table["alert_rate"].tolist() == [flags.mean()]
+    assert found.table["precision"][0] == pytest.approx(y[~unknown][flags].mean())
+    assert found.table["recall"][0] == pytest.approx(flags[y[~unknown] == 1].mean())

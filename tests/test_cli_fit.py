@@ -150,12 +150,15 @@ def test_auc_classifier_is_the_default_and_reports_the_positive_label(command, f
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
-    assert done.stderr.splitlines()[-1].startswith("Alert threshold: ")
+    budget = model.alert_budget(rate=0.1)
+    flags = budget(
+        scores := model.score_many(pa_csv.read_csv(tmp_path / "rows.csv").select(model.feature_names_in_.tolist()))
+    )
+    assert done.stderr.splitlines()[0] == f"alerts: {flags.mean():.4g} of {N:,} rows, requested 0.1"
     found = pd.read_csv(tmp_path / "out")
     assert list(found) == ["kind", "score", "alert"]
-    rows = pa_csv.read_csv(tmp_path / "rows.csv").select(model.feature_names_in_.tolist())
-    np.testing.assert_array_equal(found["score"], model.score_many(rows))
-    np.testing.assert_array_equal(found["alert"] == 1, model.score_many(rows) >= model.threshold(alert_rate=0.1))
+    np.testing.assert_array_equal(found["score"], scores)
+    np.testing.assert_array_equal(found["alert"] == 1, flags)
     assert found["score"][found["kind"] == "fraud"].mean() > found["score"][found["kind"] != "fraud"].mean()
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -322,6 +323,17 @@ def test_the_page_is_whole_by_itself_and_says_how_the_model_stands(fitted):
     assert len(list(root.iter("svg"))) == 4
     assert len([one for one in root.iter("line") if one.get("class") == "drift"]) == 8
     assert len(text) < 100_000
+
+
+def test_the_page_says_how_the_alert_budget_is_kept(fitted):
+    one = deepcopy(fitted)
+    assert "budget" not in page_of(one)
+    one.alert_budget(rate=0.02)
+    assert "budget" not in page_of(one)
+    flags = one.alert_budget(rate=0.02)(np.random.default_rng(0).normal(size=1000))
+    assert f"budget: alerts on {100 * flags.mean():.3g} % of 1,000 rows, requested 2 %" in page_of(one)
+    flags = one.alert_budget(per_hour=1.0)(np.arange(1000) % 7, 600.0 * np.arange(1000))
+    assert f"budget: {flags.sum() / 166.5:.3g} alerts per hour, requested 1" in page_of(one)
 
 
 def test_names_are_escaped(tmp_path):

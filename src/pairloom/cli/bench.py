@@ -44,7 +44,7 @@ def measure(system: str, settings: list[str], X: Array, y: Array, folder: Path) 
     options = fit.FitOptions(
         files=[str(folder / "rows.csv")], model=folder / "model", system=system, settings=settings, label="label",
         positive=None, weight=None, drop=[], format="csv", width=None, chunk=CHUNK_ROWS, checkpoint=None, every=1,
-        resume=False, half_life=None, log=None, on_bad_row="stop", quarantine=None, json=True, quiet=True,
+        resume=False, half_life=None, log=None, monitor=None, on_bad_row="stop", quarantine=None, json=True, quiet=True,
     )  # fmt: skip
     began = perf_counter()
     with redirect_stdout(StringIO()):

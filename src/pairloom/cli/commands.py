@@ -58,6 +58,7 @@ def fit(
     every: opt.Every = 100_000,
     resume: opt.Resume = False,
     log: opt.Log = None,
+    monitor: opt.Monitor = None,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
@@ -70,7 +71,8 @@ def fit(
 
     Ctrl-C stops reading; the model of the rows so far is saved.
     """
-    outputs = {"--model": model, "--log": log, "--quarantine": quarantine, "--set monitor": _monitor(settings or [])}
+    outputs = {"--model": model, "--log": log, "--quarantine": quarantine, "--monitor": monitor}
+    outputs["--set monitor"] = _monitor(settings or [])
     check_outputs(outputs, files, checkpoint)
     _check_resume(resume, checkpoint)
     with report_errors(debug):
@@ -79,7 +81,7 @@ def fit(
         run(
             FitOptions(
                 files, model, system, settings or [], label, positive, weight, drop or [], format_.value, width, chunk,
-                checkpoint, every, resume, half_life, log, on_bad_row.value, quarantine, as_json, quiet,
+                checkpoint, every, resume, half_life, log, monitor, on_bad_row.value, quarantine, as_json, quiet,
             )
         )  # fmt: skip
 
@@ -104,9 +106,7 @@ def predict(
         opt.optional("--out", "-o", help="Write the scores to this file (default: stdout).", dir_okay=False),
     ] = None,
     proba: Annotated[bool, opt.option("--proba", help="Write probabilities instead of log-odds.")] = False,
-    alert_rate: Annotated[
-        float | None, opt.optional(help="Flag rows that score in the top share X of recent rows.", metavar="X")
-    ] = None,
+    alert_rate: opt.AlertRate = None,
     keep: Annotated[list[str] | None, opt.optional(help="Copy this column to the output; may be repeated.")] = None,
     format_: opt.InputFormat = opt.Format.AUTO,
     chunk: opt.ChunkRows = 10_000,
@@ -209,6 +209,8 @@ def serve(
         int, opt.option(min=1, help="Number of labels between checkpoints.", panel=opt.CHECKPOINTS)
     ] = 10_000,
     resume: opt.Resume = False,
+    alert_rate: opt.AlertRate = None,
+    monitor: opt.Monitor = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
 ) -> None:
@@ -216,9 +218,11 @@ def serve(
 
     {"id": 7, "amount": 12.5} is answered with its score; {"id": 7, "label": 1} is learned.
 
+    With --alert-rate, replies contain "alert": true or false.
+
     An invalid line is answered with {"error": ...}. Checkpoints do not contain rows that wait for labels.
     """
-    check_outputs({"--out": out}, [model, "-"], checkpoint)
+    check_outputs({"--out": out, "--monitor": monitor}, [model, "-"], checkpoint)
     _check_resume(resume, checkpoint)
     with report_errors(debug):
         from pairloom.cli.serve import run
@@ -226,7 +230,7 @@ def serve(
         _exit(
             run(
                 model, id_name=id_, label=label, pending=pending, out=out, checkpoint=checkpoint, every=every,
-                resume=resume, quiet=quiet,
+                resume=resume, alert_rate=alert_rate, monitor=monitor, quiet=quiet,
             )
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ from pairloom.cli.columns import useless_lines, useless_values
 from pairloom.cli.console import Progress, print_result, to_json
 from pairloom.cli.errors import error_message
 from pairloom.cli.labels import LabelReader
+from pairloom.cli.monitor import finish_monitor, set_monitor
 from pairloom.cli.outputs import Outputs
 from pairloom.cli.parameters import make_estimator
 from pairloom.cli.row_batch import RowBatch
@@ -49,6 +50,7 @@ class FitOptions:
     resume: bool
     half_life: float | None
     log: Path | None
+    monitor: Path | None
     on_bad_row: str
     quarantine: Path | None
     json: bool
@@ -85,6 +87,7 @@ class Fit:
         if options.checkpoint is not None:
             self.checkpoints = FitCheckpoints(options.checkpoint, options.every, options.fixed, options.resume)
             self._resume(self.checkpoints)
+        set_monitor(self.model, options.monitor)
         self.reader = RowReader(
             self.model, label=options.label, weight=options.weight, drop=options.drop, strict=True,
             missing=options.on_bad_row == "missing",
@@ -202,10 +205,11 @@ class Fit:
             self.checkpoints.save(self.model, self.position, record)
 
     def finish(self) -> None:
-        """Save the checkpoint and the model, and replace all outputs."""
+        """Save the checkpoint and the model, replace all outputs, and write the last monitor page."""
         self.checkpoint()
         self.save()
         self.outputs.commit()
+        finish_monitor(self.model)
 
     def save(self) -> None:
         """Write the model to NAME.partial."""

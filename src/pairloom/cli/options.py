@@ -98,6 +98,16 @@ Log = Annotated[
     Path | None,
     optional(help="Write the AUC after each chunk to this file, as JSON lines.", dir_okay=False, panel=OUTPUT),
 ]
+Monitor = Annotated[
+    Path | None,
+    optional(help="Write an HTML page that follows the model to this file.", dir_okay=False, panel=OUTPUT),
+]
+AlertRate = Annotated[
+    float | None,
+    optional(
+        help="Flag about this share of the rows; the alert budget is part of the model.", metavar="X", panel=OUTPUT
+    ),
+]
 Json = Annotated[bool, option("--json", help="Print the result as JSON.", panel=OUTPUT)]
 Quiet = Annotated[bool, option("--quiet", "-q", help="Print errors only.", panel=OUTPUT)]
 Debug = Annotated[bool, option("--debug", help="Print a traceback on error.", panel=OUTPUT)]

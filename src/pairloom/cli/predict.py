@@ -11,6 +11,7 @@ from typing import Any
 from scipy.special import expit
 
 from pairloom.base.typing import Array
+from pairloom.cli.alerts import Alerts
 from pairloom.cli.bad_rows import BadRows
 from pairloom.cli.console import Progress
 from pairloom.cli.outputs import Outputs
@@ -91,11 +92,11 @@ def run(
 ) -> int | None:  # fmt: skip
     """Write the kept columns, the score or probability, and the alert of each row.
 
-    Return the exit code of a signal, or None.
+    The alert budget in the file of the model does not change. Return the exit code of a signal, or None.
     """
     model = load_classifier(path)
-    threshold = None if alert_rate is None else model.threshold(alert_rate=alert_rate)
-    names = [*keep, "probability" if proba else "score", *(["alert"] if threshold is not None else [])]
+    alerts = None if alert_rate is None else Alerts(model, alert_rate)
+    names = [*keep, "probability" if proba else "score", *(["alert"] if alerts is not None else [])]
     progress = Progress(quiet)
     reader = RowReader(model, keep=keep, labelled=False, missing=on_bad_row == "missing")
     with SignalGate() as gate, Outputs() as outputs:
@@ -106,13 +107,13 @@ def run(
         for batch, scores in score_files(model, reader, files, format_, chunk_rows, bad, progress, gate):
             columns = [] if batch.kept is None else [column.to_pylist() for column in batch.kept.columns]
             columns.append((expit(scores) if proba else scores).tolist())
-            if threshold is not None:
-                columns.append((scores >= threshold).astype(int).tolist())
+            if alerts is not None:
+                columns.append(alerts.flags(scores).astype(int).tolist())
             rows = zip(*columns, strict=True)
             to.write(_json_lines(names, rows) if as_json else _csv(rows))
         outputs.commit()
-    if threshold is not None:
-        progress.note(f"Alert threshold: {threshold}")
+    if alerts is not None:
+        alerts.note(progress)
     if bad.count:
         progress.note(f"Skipped {bad.count:,} malformed rows.")
     bad.note(progress)

@@ -3,6 +3,8 @@
 in   {"id": 7, "amount": 12.5, "channel": "web"}      out  {"id": 7, "score": -3.1, "probability": 0.043}
 in   {"id": 7, "label": 1}                            out  {"id": 7, "learned": 1041}
 in   {"id": 8, "amount": 3.0, "channel": "app", "label": 0}: both at once
+
+With --alert-rate, the reply to a row has "alert": true or false.
 """
 
 import json
@@ -16,9 +18,11 @@ from typing import Any
 from scipy.special import expit
 
 from pairloom.base.errors import short_repr
+from pairloom.cli.alerts import Alerts
 from pairloom.cli.checkpoints import open_checkpoints
 from pairloom.cli.console import Progress
 from pairloom.cli.labels import LabelReader
+from pairloom.cli.monitor import finish_monitor, start_monitor
 from pairloom.cli.outputs import Outputs
 from pairloom.cli.predict import load_classifier
 from pairloom.cli.signals import SignalGate
@@ -26,7 +30,7 @@ from pairloom.data.readers.jsonl import parse_object
 from pairloom.data.readers.opening import Gate
 from pairloom.persist import save
 
-REPLY_KEYS = ("score", "probability", "learned", "late", "unknown", "error", "line")
+REPLY_KEYS = ("score", "probability", "alert", "learned", "late", "unknown", "error", "line")
 """Keys of replies, besides the id."""
 
 MAX_LINE_BYTES = 1 << 23
@@ -58,7 +62,7 @@ class Pending:
 class Server:
     """Server that answers lines with a model."""
 
-    def __init__(self, model: Any, id_name: str, label: str, pending: int) -> None:
+    def __init__(self, model: Any, id_name: str, label: str, pending: int, alert_rate: float | None = None) -> None:
         names = getattr(model, "feature_names_in_", None)
         if names is None:
             raise ValueError("serve requires a model with column names; this one was fitted on LIBSVM")
@@ -67,6 +71,7 @@ class Server:
         self.model, self.id_name, self.label = model, id_name, label
         self.names = [str(name) for name in names]
         self.labels, self.pending = LabelReader.of(model), Pending(pending)
+        self.alerts = None if alert_rate is None else Alerts(model, alert_rate)
         self.counts = dict.fromkeys(("scored", "learned", "late", "unknown", "errors"), 0)
 
     def answer(self, line: bytes | None, number: int) -> str:
@@ -107,6 +112,8 @@ class Server:
             reply |= self._learn(row, y)
         elif given.get(self.id_name) is not None:
             self.pending.add(key, row)
+        if self.alerts is not None:
+            reply["alert"] = bool(self.alerts.flags(score))
         self.counts["scored"] += 1
         return reply
 
@@ -157,14 +164,15 @@ def read_lines(stream: Any, gate: Gate) -> Iterator[tuple[int, bytes | None]]:
 
 def run(
     path: Path, *, id_name: str, label: str, pending: int, out: Path | None, checkpoint: Path | None, every: int,
-    resume: bool, quiet: bool,
+    resume: bool, alert_rate: float | None, monitor: Path | None, quiet: bool,
 ) -> int | None:  # fmt: skip
     """Serve until the input ends or a signal arrives; return the exit code of the signal, or None."""
     model = load_classifier(path)
     checkpoints = None if checkpoint is None else open_checkpoints(checkpoint, every, resume)
     if checkpoints is not None:
         model = (checkpoints.newest() or (model, 0))[0]
-    server, progress = Server(model, id_name, label, pending), Progress(quiet)
+    server, progress = Server(model, id_name, label, pending, alert_rate), Progress(quiet)
+    start_monitor(model, monitor)
     stdin = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115  stdin stays open
     with SignalGate() as gate, Outputs() as outputs:
         output, failed = outputs.add_optional(out), True
@@ -174,6 +182,7 @@ def run(
                 if checkpoints is not None:
                     checkpoints.after(model, model.n_seen_)
             failed = False
+            finish_monitor(model)
         except BrokenPipeError:  # the reader of the replies has closed the pipe
             failed = False
             raise
@@ -186,4 +195,6 @@ def run(
                 outputs.commit()
     counts = {**server.counts, "pending": len(server.pending.rows)}
     progress.note(", ".join(f"{count:,} {name}" for name, count in counts.items()))
+    if server.alerts is not None:
+        server.alerts.note(progress)
     return gate.exit_code

@@ -40,7 +40,7 @@ from pairloom.estimators.parameters import estimator
 from pairloom.estimators.saving import SavableEstimator
 from pairloom.features.encoding import Encoding
 from pairloom.models.base import Dtype, Model
-from pairloom.stream import ArrivalScores, Hook, RecentScores, Stream
+from pairloom.stream import AlertBudget, ArrivalScores, Hook, RecentScores, Stream
 from pairloom.stream.drift import watch_of
 from pairloom.stream.forgetting import HalfLife, forgetting_by, time_column_of
 from pairloom.stream.hooks import Arrivals, Recent
@@ -89,6 +89,7 @@ class StreamEstimator(SavableEstimator):
     _declared: Array | None = field(default=None, init=False)
     _encoder: Encoder | None = field(default=None, init=False)
     _class_counts: ClassCounts | None = field(default=None, init=False)
+    _alerts: AlertBudget | None = field(default=None, init=False)
 
     def _new_stream(self, labels: Labels | None, rows: Incoming) -> Stream:
         """Return a stream initialized for rows with these columns; raise ValueError if a part does not fit."""

@@ -16,6 +16,7 @@ from pairloom.base.validation import check_weight, one_weight, positive_rows
 from pairloom.columns.incoming import Incoming
 from pairloom.columns.report import warn_of_columns
 from pairloom.columns.state import ColumnsState
+from pairloom.estimators.alerts import ClassifierAlerts
 from pairloom.estimators.base import forgetting_of
 from pairloom.estimators.class_labels import Labels, check_class_labels, declared_classes, learn_labels
 from pairloom.estimators.class_weight import (
@@ -26,7 +27,6 @@ from pairloom.estimators.class_weight import (
     with_class_weight,
 )
 from pairloom.estimators.parameters import estimator
-from pairloom.estimators.predictions import ClassifierPredictions
 from pairloom.estimators.scikit_learn import ClassifierMixin
 from pairloom.models.base import Model
 from pairloom.pairs import OppositeClass, query_code, query_codes
@@ -42,7 +42,7 @@ def is_online(model: "PairwiseClassifier") -> bool:
 
 
 @estimator
-class PairwiseClassifier(ClassifierMixin, ClassifierPredictions):
+class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
     """Base class of all classifiers.
 
     ``fit``, ``partial_fit`` on any chunks and ``learn_one`` give the same model, bit for bit, for the same rows in the
@@ -218,7 +218,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierPredictions):
 
     def _forget(self) -> None:
         """Discard the attributes of the old model, and advance ``random_state`` if it is a generator."""
-        self._declared = self._class_counts = None
+        self._declared = self._class_counts = self._alerts = None
         seed_of(self.random_state)
 
     def _declare(self, classes: Any, *, first: bool) -> None:

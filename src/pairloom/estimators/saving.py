@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairloom.base.saving import CHANGED_AFTER_FIT, Savable, StateReader, checked_names
 from pairloom.base.spec import StateSpec, WrongState, field_types
-from pairloom.base.tree import OPTIONAL, node
+from pairloom.base.tree import OPTIONAL, copy, node
 from pairloom.base.typing import Array
 from pairloom.columns import ColumnsLike
 from pairloom.columns.encoder import Encoder
@@ -19,7 +19,7 @@ from pairloom.columns.state import COMPACT, ColumnsState
 from pairloom.estimators.class_labels import Labels, declared_classes
 from pairloom.estimators.class_weight import ClassCounts, check_class_weight, is_balanced
 from pairloom.estimators.scikit_learn import BaseEstimator
-from pairloom.stream import Stream
+from pairloom.stream import AlertBudget, Stream
 from pairloom.stream.state import StreamState
 
 
@@ -29,6 +29,7 @@ class EstimatorState:
 
     ``columns``: the encoder of named columns, if rows are frames or mappings.
     ``class_counts``: the counts of ``class_weight="balanced"``; None for other weights.
+    ``alerts``: the alert budget, if one was requested.
     """
 
     names: list[str] | None
@@ -37,6 +38,7 @@ class EstimatorState:
     stream: Annotated[StreamState, "@stream"]
     columns: ColumnsState | None = field(default=None, metadata=OPTIONAL)
     class_counts: ClassCounts | None = field(default=None, metadata=OPTIONAL)
+    alerts: AlertBudget | None = field(default=None, metadata=OPTIONAL)
 
 
 class SavableEstimator(Savable, BaseEstimator, ABC):
@@ -64,6 +66,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     _declared: Array | None
     _encoder: Encoder | None
     _class_counts: ClassCounts | None
+    _alerts: AlertBudget | None
 
     @abstractmethod
     def _stream_of(self, labels: Labels | None, seed: int | None, columns: ColumnsState | None) -> Stream:
@@ -78,7 +81,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         return EstimatorState(
             None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state,
             None if self._encoder is None else self._encoder.state,
-            self._class_counts,
+            self._class_counts, self._alerts,
         )  # fmt: skip
 
     def with_state(self, state: EstimatorState) -> Self:
@@ -92,6 +95,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
             made.n_features_in_ = len(state.columns.names)
         if state.labels is not None:
             made._labels, made._class_counts = state.labels, state.class_counts
+        made._alerts = copy(state.alerts)
         if state.names is not None:
             made.feature_names_in_ = np.asarray(state.names, dtype=object)
         return made

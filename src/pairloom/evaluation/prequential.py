@@ -1,5 +1,6 @@
 """Prequential evaluation: each row is scored on arrival, and learned when its label arrives."""
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -14,6 +15,7 @@ from pairloom.evaluation.adapters import Adapter, adapter_of
 from pairloom.evaluation.rows import Pending, Row, rows_of
 from pairloom.metrics import StreamingAUC, WindowAUC
 from pairloom.race.standings import COLOURS
+from pairloom.stream import AlertBudget
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,12 +24,13 @@ METRIC_ROWS = 1000
 """Number of scores added to the metrics at a time."""
 
 COLUMNS = ("model", "row", "auc", "low", "high", "auc_mixed", "loss", "strata", "bytes", "rows_per_second")
-ALERT_COLUMNS = ("precision", "recall")
+ALERT_COLUMNS = ("alert_rate", "precision", "recall")
 """Additional columns with ``alert_rate``."""
 
 
 PANELS = {
     "auc": "AUC of the newest rows",
+    "alert_rate": "alert rate",
     "precision": "precision of alerts",
     "recall": "recall of alerts",
     "loss": "loss",
@@ -45,8 +48,8 @@ class Prequential:
     ``table``: columns by name, one line for each model every n rows. ``auc`` is the AUC of the newest rows by their
     scores on arrival, with its 95 % interval ``low`` to ``high``. ``auc_mixed`` is the AUC of all rows so far, which
     mixes scores of different states of the model. ``loss``, ``strata`` and ``bytes`` are reported by the model, or
-    NaN. ``precision`` and ``recall``, only with ``alert_rate``, are those of the newest rows in this top share of
-    scores.
+    NaN. ``alert_rate``, ``precision`` and ``recall``, only if requested, are those of the alerts among the newest rows,
+    each decided on arrival.
     """
 
     table: dict[str, Array]
@@ -101,19 +104,19 @@ class Run:
     model: Any
     adapter: Adapter
     window: WindowAUC
-    alert_rate: float | None = None
+    budget: AlertBudget | None = None
+    alerts: deque[tuple[bool, bool, float]] = field(default_factory=deque)
     whole: StreamingAUC = field(default_factory=StreamingAUC)
     seen: list[tuple[bool, float, float]] = field(default_factory=list)
     seconds: float = 0.0
     lines: list[tuple[Any, ...]] = field(default_factory=list)
 
     def score(self, row: Row) -> None:
-        """Score a row, and add it to the metrics if it has a label, many rows at a time."""
+        """Score a row, and add it to the metrics, many rows at a time; a row without a label has weight 0."""
         start = perf_counter()
         score = self.adapter.score(row)
         self.seconds += perf_counter() - start
-        if row.y is not None and row.weight > 0:
-            self.seen.append((row.y == self.adapter.positive, score, row.weight))
+        self.seen.append((bool(row.y == self.adapter.positive), score, 0.0 if row.y is None else row.weight))
         if len(self.seen) >= METRIC_ROWS:
             self.update_metrics()
 
@@ -129,6 +132,9 @@ class Run:
             positive, scores, weights = (np.array(values) for values in zip(*self.seen, strict=True))
             self.window.update(positive, scores, weights)
             self.whole.update(positive, scores, weights)
+            if self.budget is not None:
+                new = zip(self.budget(scores).tolist(), positive.tolist(), weights.tolist(), strict=True)
+                self.alerts.extend(one for one in new if one[2] > 0)
             self.seen = []
 
     def add_line(self, row: int, every: int) -> None:
@@ -136,7 +142,7 @@ class Run:
         self.update_metrics()
         low, high = self.window.interval()
         speed = every / self.seconds if self.seconds else np.nan
-        alerts = () if self.alert_rate is None else self.window.top(self.alert_rate)
+        alerts = () if self.budget is None else alert_figures(self.alerts)
         self.lines.append(
             (self.name, row, self.window.value, low, high, self.whole.value, *model_figures(self.model), speed, *alerts)
         )
@@ -176,8 +182,9 @@ def prequential(
     classes
         The two labels, the positive one second, unless ``pos_label`` of a model names it.
     alert_rate
-        The top share of the newest rows by score for which to add precision and recall: 0.01 is the top 10 of a window
-        of 1,000. Rows that tie for the last places share them. None: no such columns.
+        The requested rate of alerts: an :class:`~pairloom.stream.AlertBudget` for each model decides on each row on
+        arrival; the first 500 rows raise no alert. Adds the realised rate, precision and recall of the alerts among the
+        newest rows. None: no such columns.
     progress
         Whether to show a progress bar, if ``rich`` is installed.
 
@@ -201,11 +208,14 @@ def prequential(
         raise ValueError(f"classes must be two labels, the positive one second; got {list(classes)}")
     if alert_rate is not None:
         check_number("alert_rate", alert_rate, 0.0, 1.0, open_low=True)
+    check_count("window", window)
     models = model if isinstance(model, Mapping) else {type(model).__name__: model}
     runs = [
-        Run(str(name), one, adapter_of(str(name), one, classes), WindowAUC(window), alert_rate)
+        Run(str(name), one, adapter_of(str(name), one, classes), WindowAUC(window), alerts=deque(maxlen=window))
         for name, one in models.items()
     ]
+    for run in runs if alert_rate is not None else ():
+        run.budget = AlertBudget(alert_rate)
     count = follow(runs, tracked(rows_of(stream, delay), stream, progress), every)
     for run in runs if count % every else ():
         run.add_line(count, count % every)
@@ -231,6 +241,18 @@ def follow(runs: list[Run], rows: Iterable[Row], every: int) -> int:
         for run in runs:
             run.learn(late)
     return count
+
+
+def alert_figures(alerts: Iterable[tuple[bool, bool, float]]) -> tuple[float, float, float]:
+    """Return rate, precision and recall of alerts, from the alert, the label and the weight of each row.
+
+    >>> alert_figures([(True, True, 1.0), (True, False, 3.0), (False, True, 1.0), (False, False, 1.0)])
+    (0.5, 0.25, 0.5)
+    """
+    raised, positive, weights = np.array(list(alerts), dtype=float).reshape(-1, 3).T
+    caught, own, all_own = (float(weights @ rows) for rows in (raised * positive, raised, positive))
+    rate = float(raised.mean()) if len(raised) else np.nan
+    return rate, caught / own if own else np.nan, caught / all_own if all_own else np.nan
 
 
 def model_figures(model: Any) -> tuple[float, float, float]:

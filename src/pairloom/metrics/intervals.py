@@ -49,7 +49,15 @@ def wilson(hit: Array, weights: Array) -> Estimate:
         return Estimate(np.nan, 0.0, 1.0)
     weights = weights / largest
     total = float(weights.sum())
-    p, n = min(1.0, float(weights[hit].sum()) / total), total**2 / float(weights @ weights)
+    return wilson_of_share(min(1.0, float(weights[hit].sum()) / total), total**2 / float(weights @ weights))
+
+
+def wilson_of_share(p: float, n: float) -> Estimate:
+    """Return the share p of n rows with Wilson's interval, as ``wilson`` does.
+
+    >>> print(wilson_of_share(0.25, 4))
+    0.2500 (0.0456 to 0.6994)
+    """
     middle, reach = p + 0.5 * Z_95**2 / n, Z_95 * np.sqrt(p * (1.0 - p) / n + 0.25 * (Z_95 / n) ** 2)
     low, high = (float(end / (1.0 + Z_95**2 / n)) for end in (middle - reach, middle + reach))
     return Estimate(p, *clip_bounds(p, low, high))

@@ -28,11 +28,11 @@ from pairloom.pairs import Pairs
 from pairloom.persist.format import DTYPES, ModelFileError
 from pairloom.race import Budget, Head, Portfolio
 from pairloom.steps import Penalty, Schedule
-from pairloom.stream import Detector, Hook, Stream
+from pairloom.stream import AlertBudget, Detector, Hook, Stream
 
 BASES = (
     FeatureMap, Kernel, Linear, Loss, Memory, Pairs, Schedule, Penalty, Rule, Model, Budget, Portfolio, Head,
-    Columns, Encoding, Hook, TimeColumn, StreamEstimator, FeatureTransformer, Stream,
+    Columns, Encoding, Hook, TimeColumn, StreamEstimator, FeatureTransformer, Stream, AlertBudget,
 )  # fmt: skip
 """Classes that a file may name: these and their subclasses in the package."""
 

@@ -116,7 +116,7 @@ def _alerts(view: View) -> Panel:
     most = max([2.5 * ALERT_RATE, *1.15 * rate[settled], *1.05 * high[settled]])
     return Panel(
         "Alert rate",
-        f"rows above the threshold set for {100 * ALERT_RATE:g} % of earlier rows; shaded: chance",
+        f"rows above the threshold set for {100 * ALERT_RATE:g} % of earlier rows; shaded: chance{_realised(view)}",
         1.0,
         (0.0, min(1.0, most)),
         [Band(at, low, high, CHANCE_COLOUR, 0.15)],
@@ -126,6 +126,17 @@ def _alerts(view: View) -> Panel:
         ],
         percent=True,
     )
+
+
+def _realised(view: View) -> str:
+    """Return the realised rate of the model's alert budget next to the requested one, if there are rows."""
+    budget = view.budget
+    if budget is None or np.isnan(budget.realised):
+        return ""
+    if budget.rate is None:
+        return f"; budget: {budget.realised:.3g} alerts per hour, requested {budget.per_hour:g}"
+    realised = f"{100 * budget.realised:.3g} % of {budget.n_seen:,} rows"
+    return f"; budget: alerts on {realised}, requested {100 * budget.rate:g} %"
 
 
 def _merge_small(at: Array, alerts: Array, rows: Array) -> tuple[Array, Array, Array]:

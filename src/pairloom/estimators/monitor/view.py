@@ -10,7 +10,7 @@ from pairloom.base.typing import Array
 from pairloom.estimators.class_weight import is_balanced, without_class_weight
 from pairloom.metrics.intervals import Area
 from pairloom.race.standings import Standing
-from pairloom.stream import DriftWatch
+from pairloom.stream import AlertBudget, DriftWatch
 from pairloom.stream.history import ALERT_RATE, StreamHistory, Timeline
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ class View:
     ``at``: row numbers of the points. ``areas`` (points, 3): AUC and its interval. ``alerts`` (points, 2): alerts and
     rows. ``scores`` (points, 2, 5): quantiles for the positive class and for the others, whose names are in ``names``.
     ``alarms``: rows at which drift was detected, if it is ``watched``. ``members``: names and shares of the mixture.
-    ``positives``: weight and share of the positive rows, without class weights. Values not known yet are None.
+    ``positives``: weight and share of the positive rows, without class weights. ``budget``: the alert budget of the
+    model. Values not known yet are None.
     """
 
     rows: int = 0
@@ -40,6 +41,7 @@ class View:
     area: Area | None = None
     positives: tuple[float, float] | None = None
     threshold: float | None = None
+    budget: AlertBudget | None = None
 
 
 def view_of(model: "AUCClassifier") -> View:
@@ -68,6 +70,7 @@ def view_of(model: "AUCClassifier") -> View:
         area=None if np.isnan(area.value) else area,
         positives=_positives(model, positive),
         threshold=_threshold(model),
+        budget=model._alerts,
     )
 
 
