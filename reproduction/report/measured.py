@@ -11,12 +11,13 @@ from reproduction.report.estimates import Difference, Estimate, by_fold, compare
 from reproduction.results import Results
 
 KERNEL, LINEAR = "FPOGD, kernel", "FPOGD, linear"
+EARLY = ("FPOGD, kernel, 1,000 rows", "FPOGD, linear, 1,000 rows")
 QUEUE, CENTROID, PRINTED, RELEASED = "newest rows, kernel", "FPOGD, centroid", "FPOGD, as printed", "released code"
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "in the paper": (KERNEL, LINEAR, "SPAM-NET", "OGD", "SparseKernelAUC", "ProjectronPP", "Kar"),
     "controls": (
-        QUEUE, CENTROID, PRINTED, RELEASED, "FPOGD, 1/d", "FPOGD, tuned width", "newest rows, tuned width",
+        QUEUE, CENTROID, PRINTED, RELEASED, *EARLY, "FPOGD, 1/d", "FPOGD, tuned width", "newest rows, tuned width",
     ),
     "beyond the paper": (
         "AUCClassifier", "KOIL++", "KOIL++, tuned width", "ProjectronPP, tuned width", "OAM", "OPAUC", "AdaOAM",
