@@ -151,9 +151,9 @@ def large_scale(results: Results) -> Finding:
         return Finding("Needs large and small sets; only one kind was measured.", Verdict.UNTESTED)
     over, under = float(np.mean(large)), float(np.mean(small))
     text = (
-        "Mean margin of FPOGD with a kernel to the best of the paper's other systems, on however many rows: "
+        "Mean margin of FPOGD with a kernel to the best of the paper's other systems: "
         f"{signed(over)} on {len(large)} sets with {LARGE:,} or more rows to learn, {signed(under)} on {len(small)} "
-        f"smaller ones ({listed(shown)})."
+        f"smaller ones ({listed(shown)}).{partly(measured, RIVALS, papers_sets(measured))}"
     )
     return Finding(text, graded(over > 0 and over > under, over > 0 or over > under))
 
