@@ -21,8 +21,8 @@ def released_section(results: Results) -> Markup:
         "penalty, rows of norm 4, four strata whose centroids move away from their members, the weights of the wrong "
         f"class, two folds, and an end after {count(ROWS)} rows. It stops with a ValueError on its first positive row, "
         "because counts are passed in place of ε. The column “released code” is what it computes with ε as it defines "
-        "it, written from this description, on columns scaled like those of the others. Since it is linear and stops "
-        f"early, so do the columns beside it. FPOGD against it: {_compared(measured)}."
+        "it, written from this description, on columns scaled like those of the others. It is linear and stops early, "
+        f"so the columns beside it are FPOGD stopped after the same rows. Against it, {_compared(measured)}."
     )
     known = [name for name in COLUMNS if name in measured.systems]
     rows = [[Entry(name), *(number_entry(one.mean if (one := measured.auc(name, system)) else None, percent)
@@ -35,11 +35,11 @@ def released_section(results: Results) -> Markup:
 def _compared(measured: Measured) -> str:
     """Return on how many sets each form of FPOGD is significantly better and worse, early and at the end."""
     texts = []
-    for system, name in ((EARLY[1], f"linear, on the same {count(ROWS)} rows"),
-                         (EARLY[0], f"with a kernel, on the same {count(ROWS)} rows"),
-                         (KERNEL, "with a kernel, on all rows")):  # fmt: skip
+    for system, name in ((EARLY[1], f"FPOGD without a kernel on the same {count(ROWS)} rows"),
+                         (EARLY[0], f"FPOGD with one on the same {count(ROWS)} rows"),
+                         (KERNEL, "FPOGD with one on all rows")):  # fmt: skip
         gaps = {one: gap for one in measured.datasets if (gap := measured.difference(one, system, RELEASED))}
         better, worse = ([one for one, gap in gaps.items() if gap.clear == sign] for sign in (1, -1))
         if gaps:
-            texts.append(f"{name}, significantly better on {len(better)} of {len(gaps)} sets, worse on {len(worse)}")
+            texts.append(f"{name} is significantly better on {len(better)} of {len(gaps)} sets, worse on {len(worse)}")
     return "; ".join(texts)
