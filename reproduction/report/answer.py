@@ -86,14 +86,17 @@ def _best(measured: Measured) -> str:
     for rival in RIVALS:
         for name in those(signs(measured, KERNEL, rival), -1):
             lost.setdefault(name, []).append(spoken(rival))
-    behind = [f"{listed(rivals)} on {name}" for name, rivals in lost.items()]
+    sets: dict[str, list[str]] = {}
+    for name, rivals in lost.items():
+        sets.setdefault(listed(rivals), []).append(name)
+    behind = [f"{rivals} on {listed(names)}" for rivals, names in sets.items()]
     widths = signs(measured, KERNEL_TUNED, PROJECTRON_TUNED)
     ahead, after = those(widths, 1), those(widths, -1)
     most = 2 * len(first) > len(asked) and not lost and len(ahead) >= len(after)
     text = (
         f"FPOGD is {'' if most else 'not clearly '}the best of the paper's systems: with the paper's kernel width for "
         "all, and scored by the mean of the iterates, FPOGD with a kernel has the highest AUC of them "
-        f"on {len(first)} of {len(asked)} sets, and significantly ahead of it are {listed(behind)}"
+        f"on {len(first)} of {len(asked)} sets, and significantly ahead of it are {', and '.join(behind) or 'none'}"
     )
     if widths:
         text += (
