@@ -84,7 +84,8 @@ CONTROLS = (FRESH, WHOLE)
 """Controls with unbounded memory: they show the effect of fresh draws, and of no sampling."""
 
 RIVALS = tuple(name for name in MEMORIES if not name.startswith("FPOGD") and name not in (QUEUE, *CONTROLS))
-"""The other algorithms of the paper's figures."""
+"""The buffers of the algorithms in the paper's figures, and those of Kar and Yang with a buffer for each class, which
+are not in the paper but pair as FPOGD does."""
 
 BY_CLASS = tuple(name for name in MEMORIES if name not in (PRINTED, "Yang, previous", "Kar"))
 """Algorithms whose gradient is a mean over partners, as L_t is. For the others it is a mean over rows of both classes:

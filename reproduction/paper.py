@@ -17,6 +17,9 @@ class Printed:
     error: float
 
 
+STEPS = tuple(2.0**k for k in range(-8, 0))
+"""The steps that the paper selects from (section 6)."""
+
 SYSTEMS = ("FPOGD", "SPAM-NET", "OGD", "SparseKernelAUC", "ProjectronPP", "Kar")
 """The columns of Table 2, by our names; the paper calls the fourth and the fifth "S. Kernel" and "Proj++"."""
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from string import Template
 
 from reproduction.report.all_runs import all_runs
-from reproduction.report.auc_table import released_section
 from reproduction.report.checklist import checklist_section
 from reproduction.report.claims import claims_section, findings
 from reproduction.report.cost import cost_section
@@ -16,6 +15,7 @@ from reproduction.report.front import front
 from reproduction.report.head import TITLE, head, maker, origin, verdicts
 from reproduction.report.html import Markup, element, joined
 from reproduction.report.regret import regret_section
+from reproduction.report.released import released_section
 from reproduction.report.strata import strata_section
 from reproduction.report.variance import variance_section
 from reproduction.results import Results, replace_file

@@ -1,6 +1,6 @@
 """The results of ``regret`` and ``variance`` as the report needs them: by stream and buffer algorithm."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import nan, sqrt
 from typing import NamedTuple
@@ -149,3 +149,43 @@ def averaged(records: Iterable[Record], column: str) -> float:
     """The mean of a column over the records that have it; NaN if there are none."""
     values = [float(one[column]) for one in records if known(one, column)]
     return float(np.mean(values)) if values else nan
+
+
+Ratios = dict[str, dict[str, float]]
+"""Algorithm -> data set -> a multiple of another algorithm's value."""
+
+
+def regret_of(run: Run) -> float:
+    """The regret at the end of a stream."""
+    return run.final("before")
+
+
+def error_of(run: Run) -> float:
+    """The mean squared error of the gradient along a run's own path; NaN if it is not known."""
+    return float(run.whole["error"]) if known(run.whole, "error") else nan
+
+
+def relative_runs(
+    results: Results, order: str, reference: str, step: str = CONSTANT, value: Callable[[Run], float] = regret_of
+) -> Ratios:
+    """The regret or the error of each algorithm as a multiple of ``reference``'s: medians over the orders of a set."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for stream, runs in streams(results).items():
+        if (stream.step, stream.order) == (step, order) and reference in runs:
+            least = value(runs[reference])
+            for name, run in runs.items():
+                found.setdefault((name, stream.dataset), []).append(value(run) / least if least > 0 else nan)
+    return _nested({key: float(np.median(values)) for key, values in found.items()})
+
+
+def relative_error(results: Results, path: str, reference: str) -> Ratios:
+    """The mean squared error of the gradient in the experiment on variance as a multiple of ``reference``'s."""
+    found = {(name, dataset): one.mean / own[reference].mean
+             for dataset, own in mean_errors(results, path).items() if reference in own
+             for name, one in own.items()}  # fmt: skip
+    return _nested(found)
+
+
+def _nested(found: dict[tuple[str, str], float]) -> Ratios:
+    return {name: {dataset: value for (one, dataset), value in found.items() if one == name}
+            for name in in_order(name for name, _ in found)}  # fmt: skip

@@ -25,7 +25,7 @@ def time_section(results: Results) -> Markup:
     if not records:
         return section("auc-time", "AUC against time", missing("auc-time"))
     sets = by_dataset(records)
-    panels = [_time_panel(*one) for one in zip(Measured(results).titles(sets), sets.values(), strict=True)]
+    panels = [_time_panel(*one) for one in zip(map(Measured(results).title, sets), sets.values(), strict=True)]
     systems = in_order(one["system"] for one in records)
     caption = (
         "AUC × 100 on the test rows of the first fold against processor time of learning; the time of evaluation is "

@@ -62,5 +62,9 @@ def origin(results: Results) -> Markup:
     names = ("command", "commit", "started", "seconds", "jobs", "machine", "versions")
     rows = [[Entry(run.get(name, "–"), kind="text" if name in ("machine", "versions") else "") for name in names]
             for run in runs]  # fmt: skip
-    total = duration(sum(float(run.get("seconds", 0)) for run in runs))
-    return section("origin", "Origin of the numbers", table([Column(name) for name in names], rows, f"Runs: {total}"))
+    total, commits = duration(sum(float(run.get("seconds", 0)) for run in runs)), {run.get("commit") for run in runs}
+    caption = (
+        f"{total} in {len(runs)} runs of the command at {len(commits)} commits: each run keeps the cells that are "
+        "finished, and runs.csv and every record name the run"
+    )
+    return section("origin", "Origin of the numbers", table([Column(name) for name in names], rows, caption))

@@ -94,8 +94,12 @@ def table(
     caption: str,
     kind: str = "",
     after: Markup | None = None,
+    foot: Sequence[Entry] = (),
 ) -> Markup:
-    """A table that scrolls in its own frame and can be sorted by any column; the first entry of a row is a heading."""
+    """A table that scrolls in its own frame and can be sorted by any column; the first entry of a row is a heading.
+
+    ``foot``: a last row, which stays last.
+    """
     numeric = [any(row[k].value is not None for row in rows) for k in range(len(columns))]
     heads = [
         element("th", element("button", column.title, type="button"), scope="col", class_="num" if numeric[k] else None)
@@ -106,6 +110,9 @@ def table(
         "table",
         element("thead", _groups(columns), element("tr", *heads)),
         element("tbody", *body),
+        element("tfoot", element("tr", *(_cell(*one) for one in zip(foot, range(len(foot)), numeric, strict=True))))
+        if foot
+        else None,
         class_=f"sortable {kind}".strip(),
         aria_label=caption,
     )

@@ -11,15 +11,17 @@ from reproduction.report.estimates import Difference, Estimate, by_fold, compare
 from reproduction.results import Results
 
 KERNEL, LINEAR = "FPOGD, kernel", "FPOGD, linear"
+EARLY = ("FPOGD, kernel, 1,000 rows", "FPOGD, linear, 1,000 rows")
+KERNEL_TUNED, PROJECTRON_TUNED = "FPOGD, tuned width", "ProjectronPP, tuned width"
 QUEUE, CENTROID, PRINTED, RELEASED = "newest rows, kernel", "FPOGD, centroid", "FPOGD, as printed", "released code"
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "in the paper": (KERNEL, LINEAR, "SPAM-NET", "OGD", "SparseKernelAUC", "ProjectronPP", "Kar"),
     "controls": (
-        QUEUE, CENTROID, PRINTED, RELEASED, "FPOGD, 1/d", "FPOGD, tuned width", "newest rows, tuned width",
+        QUEUE, CENTROID, PRINTED, RELEASED, *EARLY, "FPOGD, 1/d", KERNEL_TUNED, "newest rows, tuned width",
     ),
     "beyond the paper": (
-        "AUCClassifier", "KOIL++", "KOIL++, tuned width", "ProjectronPP, tuned width", "OAM", "OPAUC", "AdaOAM",
+        "AUCClassifier", "KOIL++", "KOIL++, tuned width", PROJECTRON_TUNED, "OAM", "OPAUC", "AdaOAM",
         "SOLAM", "SPAM", "OPERA", "AdaDSG", "FourierSGD", "ExactAUC", "ExactAUC, kernel",
     ),
     "batch": ("logistic", "SVC", "LightGBM"),
@@ -29,8 +31,17 @@ GROUPS: dict[str, tuple[str, ...]] = {
 Output = Literal["mean", "last"]
 """The iterate that scores: the mean of all, or the last. The page compares means, unless it says otherwise."""
 
-_RANK = {system: rank for rank, system in enumerate(name for names in GROUPS.values() for name in names)}
 _SETS = {dataset: rank for rank, dataset in enumerate(DATASETS)}
+_RANK = {system: rank for rank, system in enumerate(name for names in GROUPS.values() for name in names)}
+
+
+def spoken(system: str) -> str:
+    """The name of a system as its authors write it.
+
+    >>> spoken("ProjectronPP, tuned width")
+    'Projectron++, tuned width'
+    """
+    return system.replace("ProjectronPP", "Projectron++").replace("SparseKernelAUC", "Sparse Kernel AUC")
 
 
 def group_of(system: str) -> str:
@@ -61,7 +72,7 @@ def known(record: Record, column: str) -> bool:
 
 def is_imbalanced(dataset: str) -> bool:
     """Whether a data set is one of the imbalanced ones beyond the paper: a file, not in the catalogue."""
-    return dataset not in DATASETS
+    return dataset not in _SETS
 
 
 def text_of(settings: str) -> str:
@@ -74,12 +85,15 @@ def text_of(settings: str) -> str:
 
 
 class Measured:
-    """The table: AUC, time and rows of every system on every set."""
+    """The table: AUC, time and rows of every system on every set. A stand-in has its own name."""
 
     def __init__(self, results: Results) -> None:
+        records = results.read("table")
+        self._titles = {one.get("dataset", ""): source for one in records if (source := _stand_in(one))}
         self._cells: dict[tuple[str, str], list[Record]] = {}
-        for record in results.read("table"):
-            self._cells.setdefault((record.get("dataset", ""), record.get("system", "")), []).append(record)
+        for record in records:
+            key = (self.title(record.get("dataset", "")), record.get("system", ""))
+            self._cells.setdefault(key, []).append(record)
 
     def __bool__(self) -> bool:
         return bool(self._cells)
@@ -109,16 +123,32 @@ class Measured:
         return estimate(values) if values else None
 
     def difference(self, dataset: str, one: str, other: str, output: Output = "mean") -> Difference | None:
-        """The difference of two systems over the runs that both have; None if there is none."""
-        return compared(self.runs(dataset, one, output), self.runs(dataset, other, output))
+        """The difference of two systems over the runs that both have; None if there is none.
+
+        If the second has one output, it is compared with that.
+        """
+        return compared(self.runs(dataset, one, output), self.runs(dataset, other, output) or self.runs(dataset, other))
 
     def compared_sets(self, systems: Sequence[str], datasets: Iterable[str] | None = None) -> list[str]:
         """The data sets on which all of these systems were run."""
         return [name for name in datasets or self.datasets if all(self.runs(name, one) for one in systems)]
 
     def cut(self, dataset: str, system: str) -> float:
-        """The largest share of steps that were cut as unstable, over the runs."""
-        return max((float(one.get("cut", 0.0)) for one in self._cells.get((dataset, system), [])), default=0.0)
+        """The share of steps that were cut as unstable, the mean over the runs."""
+        found = [float(one.get("cut", 0.0)) for one in self._cells.get((dataset, system), [])]
+        return sum(found) / len(found) if found else 0.0
+
+    def chosen(self, dataset: str, system: str, name: str, output: Output = "mean") -> list[float]:
+        """The selected values of a setting, one for each fold; empty if the system does not have it."""
+        column = "settings" if output == "mean" else "settings_last"
+        records = [one for one in self._cells.get((dataset, system), []) if int(one["value"]) == 0]
+        settings = (json.loads(str(one.get(column, "{}"))) for one in records)
+        return [float(one[name]) for one in settings if name in one]
+
+    def on_edge(self, dataset: str, system: str) -> bool:
+        """Whether the same setting lies on the same edge of its grid in more than half of the folds."""
+        edges, folds = self.edges(dataset, system), len({fold for fold, _ in self.runs(dataset, system)})
+        return any(2 * edges.count(edge) > folds for edge in edges)
 
     def edges(self, dataset: str, system: str, output: Output = "mean") -> list[str]:
         """Settings on an edge of their grid, such as "eta low", one entry for each fold in which it is there."""
@@ -145,8 +175,15 @@ class Measured:
 
     def n_train(self, dataset: str) -> int:
         """The number of rows of the training part of a fold; 0 if it is not known."""
-        return max((int(one.get("n_train", 0)) for (name, _), records in self._cells.items() if name == dataset
-                    for one in records), default=0)  # fmt: skip
+        return self._largest(dataset, "n_train")
+
+    def n_rows(self, dataset: str) -> int:
+        """The number of rows that were drawn from a data set; 0 if it is not known."""
+        return self._largest(dataset, "n_train", "n_test")
+
+    def _largest(self, dataset: str, *columns: str) -> int:
+        return max((sum(int(one.get(name, 0)) for name in columns) for (own, _), records in self._cells.items()
+                    if own == dataset for one in records), default=0)  # fmt: skip
 
     def note(self, dataset: str, system: str) -> str:
         """Why a system was left out; "" if it was not left out, or has no record."""
@@ -156,20 +193,24 @@ class Measured:
         parts = (part.strip() for note in notes for part in note.split(";"))
         return next((part for part in parts if part and not part.startswith("stand-in:")), "")
 
+    def title(self, dataset: str) -> str:
+        """The name of a data set on the page: of the one that was read, if that is a stand-in."""
+        return self._titles.get(dataset, dataset)
+
     def stand_in(self, dataset: str) -> str:
-        """The data set that was read instead of this one; "" if there is no stand-in."""
-        for (name, _), records in self._cells.items():
-            for record in records if name == dataset else ():
-                for part in str(record.get("note", "")).split(";"):
-                    if part.strip().startswith("stand-in:"):
-                        return part.partition(":")[2].strip()
-        return ""
+        """The data set that was read instead of one of the paper; "" if that was read itself."""
+        return self._titles.get(dataset, "")
 
-    def titles(self, datasets: Iterable[str]) -> list[str]:
-        """Names for a sentence; stand-ins are marked."""
-        return [f"{name} (stand-in)" if self.stand_in(name) else name for name in datasets]
+    def replaced(self, dataset: str) -> str:
+        """The data set of the paper that a stand-in replaces; "" if it is none."""
+        return next((name for name, title in self._titles.items() if title == dataset), "")
 
-    def best(self, dataset: str, systems: Sequence[str]) -> str | None:
+    def best(self, dataset: str, systems: Sequence[str], output: Output = "mean") -> str | None:
         """The system with the highest mean AUC."""
-        found = {system: one.mean for system in systems if (one := self.auc(dataset, system))}
+        found = {system: one.mean for system in systems if (one := self.auc(dataset, system, output))}
         return max(found, key=found.__getitem__) if found else None
+
+
+def _stand_in(record: Record) -> str:
+    parts = (part.strip() for part in str(record.get("note", "")).split(";"))
+    return next((part.removeprefix("stand-in:").strip() for part in parts if part.startswith("stand-in:")), "")

@@ -15,6 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from reproduction.report.estimates import Ranks, estimate
 from reproduction.report.html import Markup, element, maths
+from reproduction.report.measured import spoken
 
 INK, FAINT, GRID = "#333333", "#6b6b6b", "#e6e6e6"
 
@@ -152,7 +153,7 @@ def critical_difference(ranks: Ranks, label: str) -> Markup:
     Two methods differ significantly if their bars do not overlap.
     """
     order = sorted(range(len(ranks.names)), key=lambda k: ranks.means[k])
-    names = [f"{ranks.names[k]}  {ranks.means[k]:.1f}" for k in order]
+    names = [f"{spoken(ranks.names[k])}  {ranks.means[k]:.1f}" for k in order]
     figure, axes = named_rows(f"mean rank over {ranks.n} sets", "mean rank: 1 is the best", names)
     half = ranks.critical / 2
     for place, k in enumerate(order):

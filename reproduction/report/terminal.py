@@ -17,7 +17,7 @@ def aucs_in_terminal(results: Results, cells: Collection[Cell], width: int) -> l
     """Return tables of this width: AUC x 100 of the systems of these cells, the mean of the iterates, then the last."""
     measured, own = Measured(results), [cell for cell in cells if cell.experiment == table.NAME]
     systems = [name for name in measured.systems if name in {cell.system for cell in own}]
-    datasets = [name for name in measured.datasets if name in {cell.dataset for cell in own}]
+    datasets = [name for name in measured.datasets if name in {measured.title(cell.dataset) for cell in own}]
     longest = max((len(name) for name in systems), default=0)
     tables = []
     size = max(1, (width - longest - 4) // ENTRY_WIDTH)

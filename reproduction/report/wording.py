@@ -1,7 +1,7 @@
 """Numbers and lists in sentences."""
 
 from collections.abc import Callable, Sequence
-from math import floor, log10
+from math import floor, log2, log10
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -101,6 +101,15 @@ def span(values: Sequence[float], text: Callable[[float], str]) -> str:
     """
     low, high = text(min(values)), text(max(values))
     return low if low == high else f"{low} to {high}"
+
+
+def power_of_two(value: float) -> str:
+    """A power of two.
+
+    >>> power_of_two(2.0**-8)
+    '2⁻⁸'
+    """
+    return f"2{str(round(log2(value))).translate(_SUPERSCRIPT)}"
 
 
 def small(p: float) -> str:

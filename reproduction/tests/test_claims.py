@@ -95,6 +95,31 @@ def test_a_tie_is_not_a_loss(tmp_path):
     assert "on all 3 sets no system of the paper is significantly ahead" in text
 
 
+def test_a_stand_in_counts_in_claims_on_algorithms(tmp_path):
+    """As the text set does, on which FPOGD with a kernel is behind."""
+    text = [{**one, "note": "stand-in: reuters.moneyfx"} for one in table(0.8, 0.9, ("rcv1",), **{LINEAR: 0.9})]
+    records = table(0.9, 0.8, **{LINEAR: 0.8}) + text
+    found = finding(tmp_path, "superiority", "table", records)
+    assert found.verdict is Verdict.IN_PART
+    assert "ahead: SPAM-NET, OGD, Projectron++ and Kar on reuters.moneyfx" in found.measured
+    found = finding(tmp_path, "non-linear", "table", records)
+    assert (found.verdict, "below it on 1 (reuters.moneyfx)" in found.measured) == (Verdict.IN_PART, True)
+
+
+@pytest.mark.parametrize(("linear", "kernel", "expected"), [
+    (0.9, 0.9, "HOLDS"), (0.9, 0.8, "IN_PART"), (0.80005, 0.9, "IN_PART"), (0.7, 0.7, "FAILS"),
+])  # fmt: skip
+def test_a_majority_must_be_significant(tmp_path, linear, kernel, expected):
+    records = table(kernel, 0.8, **{LINEAR: linear})
+    # The same noise for all but linear FPOGD, so that the order of the means is known.
+    steady = [{**one, "auc": auc + one["fold"] / 1000 + (one["fold"] - 2) / 1000 * (one["system"] == LINEAR)}
+              for one in records for auc in [{KERNEL: kernel, LINEAR: linear}.get(one["system"], 0.8)]]  # fmt: skip
+    found = finding(tmp_path, "majority", "table", steady)
+    assert found.verdict is Verdict[expected]
+    if linear == 0.80005:
+        assert "highest mean on 3 of 3 sets, significantly ahead of all on 0" in found.measured
+
+
 @pytest.mark.parametrize(
     ("queue", "last", "expected"), [(0.8, 0.0, "HOLDS"), (0.9, 0.0, "FAILS"), (0.8, 0.2, "IN_PART"), (1, 0, "FAILS")]
 )
@@ -158,6 +183,14 @@ def test_printed_numbers_are_compared_in_combined_errors(tmp_path):
 def test_a_printed_value_is_compared_with_one_form_and_without_stand_ins(tmp_path):
     records = [{**one, "note": "stand-in: other" if one["dataset"] == "rcv1" else ""} for one in printed_table(-0.1)]
     assert "0 of 36 printed values" in finding(tmp_path, "numbers", "table", records).measured
+
+
+def test_a_printed_value_is_compared_with_the_last_iterate(tmp_path):
+    records = [{**one, "auc_last": one["auc"], "auc": one["auc"] + 0.1} for one in printed_table()]
+    found = finding(tmp_path, "numbers", "table", records)
+    assert found.verdict is Verdict.HOLDS
+    assert "42 of 42 printed values" in found.measured
+    assert "with the mean iterate 0 are" in found.measured
 
 
 @pytest.mark.parametrize(("best", "expected"), [(0.8, "FAILS"), (0.87, "HOLDS"), (0.858, "HOLDS")])

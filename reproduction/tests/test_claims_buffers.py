@@ -92,6 +92,16 @@ def test_lowest_on_most_sorted_sets_is_in_part(tmp_path):
     assert "2 of 3 sets (german and a9a)" in found.measured
 
 
+@pytest.mark.parametrize("eta", [0.125, 2000**-0.5])
+def test_the_lowest_with_one_step_only_is_in_part(tmp_path, eta):
+    records = runs(**{FIFO: {"factor": 0.9}})
+    other = [one if one["value"] == eta else two for one, two in zip(records, times(records, 2.0, FIFO), strict=True)]
+    found = finding(tmp_path, "regret-figures", "regret", other)
+    assert found.verdict is Verdict.IN_PART
+    assert "on all 3 sets by the caption" in found.measured
+    assert "on none of 3 sets by the caption" in found.measured
+
+
 @pytest.mark.parametrize(
     ("fifo", "reservoir", "expected"),
     [(0.9, 0.9, "HOLDS"), (0.9, 1.0, "IN_PART"), (1.0, 0.9, "IN_PART"), (0.995, 0.995, "FAILS"), (1.1, 1.1, "FAILS")],

@@ -15,6 +15,7 @@ from reproduction.columns import COLUMNS, SLOTS, n_features_of
 from reproduction.config import read
 from reproduction.learning import aucs, start
 from reproduction.problems import Protocol, Shape, Split, split_of
+from reproduction.report.measured import EARLY, GROUPS
 from reproduction.selection import aucs_of_grid, best, edges
 from reproduction.sources import source_of
 from reproduction.table import learn_fold
@@ -59,6 +60,28 @@ def test_rows_are_limited_by_the_time_of_the_protocol(split):
     assert column.n_learned(split.shape, brief) == 150
     assert learn_fold(column, split, chosen_of({"eta": 0.01}), 0, brief)["rows"] == 150
     assert COLUMNS["FPOGD, kernel"].n_learned(split.shape, brief) == 300
+
+
+def test_the_systems_of_the_paper_learn_all_rows_of_its_sets():
+    """Also the slow ones, within the 20 seconds of the protocol, and they are tuned on as many rows as the others."""
+    protocol = read("protocol", Protocol, quick=False)
+    shapes = Shape(32_000, 780, False), Shape(113_352, 22, False), Shape(8_855, 8_315, True)
+    for name in GROUPS["in the paper"]:
+        for shape in shapes:
+            assert COLUMNS[name].n_learned(shape, protocol) == shape.n_rows
+            assert COLUMNS[name].n_tuned(shape, protocol) == protocol.selection_rows
+
+
+def test_steps_on_text_are_longer_for_every_linear_system():
+    protocol, text = read("protocol", Protocol, quick=False), Shape(8_855, 8_315, True)
+    for name in ("FPOGD, linear", "SPAM-NET", "OGD", "Kar", "SOLAM", "SPAM"):
+        assert max(one["eta"] for one in COLUMNS[name].grid(text, protocol) if one.get("alpha", 0.0) < 1e-3) == 4096
+
+
+def test_the_controls_of_the_released_code_stop_where_it_does():
+    protocol, shape = read("protocol", Protocol, quick=False), Shape(26_048, 123, False)
+    for name in ("released code", *EARLY):
+        assert COLUMNS[name].n_learned(shape, protocol) == 1_000
 
 
 @pytest.mark.parametrize("name", ["FPOGD, kernel", "FPOGD, linear", "OGD", "Kar", "newest rows, kernel"])

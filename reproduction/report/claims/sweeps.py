@@ -10,8 +10,9 @@ from reproduction.buffers import CENTROID, FIFO, QUEUE, RESERVOIR
 from reproduction.cells import Record
 from reproduction.clusters import STRATA
 from reproduction.report.buffers import mean_errors
-from reproduction.report.claims.accuracy import ONLINE, counted
+from reproduction.report.claims.accuracy import ONLINE
 from reproduction.report.claims.base import FEWEST_SETS, Claim, Finding, Verdict, graded, too_few
+from reproduction.report.claims.comparisons import counted
 from reproduction.report.curves import curves_of, rows_of
 from reproduction.report.estimates import compared
 from reproduction.report.measured import GROUPS, KERNEL, Measured, by_dataset, known
@@ -34,7 +35,7 @@ def _curves(results: Results) -> dict[str, Curves]:
                and one.get("system") in GROUPS["in the paper"]]  # fmt: skip
     found = {name: curves_of(own) for name, own in by_dataset(records).items()}
     measured = Measured(results)
-    return {name: curves for name, curves in found.items() if KERNEL in curves and not measured.stand_in(name)}
+    return {measured.title(name): curves for name, curves in found.items() if KERNEL in curves}
 
 
 def _lead(curves: Curves) -> float | None:
