@@ -91,7 +91,8 @@ def test_a_row_stands_for_itself(forest):
 def test_the_bytes_are_as_stated(forest, dtype):
     X, y = rows()
     state = fixed(forest, X, y, dtype=dtype)
-    nodes = forest.n_trees * (2 * forest.max_leaves - 1)
+    nodes = forest.n_trees * state.nodes.yes.shape[1]
+    assert nodes <= forest.n_trees * (2 * forest.max_leaves - 1)
     each = 13 + 4 * (1 + len(forest.levels)) + (4 if dtype == "float64" else 0)
     assert nbytes(state.nodes) == nodes * each
     assert nbytes(state) <= nodes * each + 8 + 3 * 5 * 8
@@ -105,7 +106,7 @@ def test_leaves_are_those_of_scikit_learn(kind, offset):
     """Also where neighbours in float32 are parted: a threshold is never rounded up to the values above it."""
     X, y = rows(400)
     X = (X + offset).astype(np.float32)
-    nodes = Nodes.stumps(8, 1, 400)
+    nodes = Nodes.stumps(8, 1, 799)
     for k in range(8):
         tree = ExtraTreeClassifier(random_state=k).fit(X, y).tree_
         made = renumbered(tree.feature, rounded_down(tree.threshold), tree.children_left, tree.children_right)
@@ -120,7 +121,7 @@ def test_leaves_are_those_of_scikit_learn(kind, offset):
 def test_missing_values_have_their_own_side_and_are_informative():
     X, _ = rows(300, missing=True)
     y = np.isnan(X[:, 1]).astype(np.int64)
-    nodes, wrong = Nodes.stumps(20, 1, 300), np.zeros(300)
+    nodes, wrong = Nodes.stumps(20, 1, 599), np.zeros(300)
     for k in range(20):
         tree, _ = grow_tree(X, targets_of(y), np.ones(300), 2, np.random.default_rng(k))
         nodes.plant(k, tree, np.zeros(0, np.int64))
@@ -243,7 +244,19 @@ def test_no_tree_has_more_leaves_than_it_may_and_no_leaf_less_than_two_rows(max_
         counts = np.bincount(state.nodes.leaves(k, X))
         assert len(counts) <= max_leaves
         assert counts.min() >= 2
-    assert max_leaves <= 2 or (state.nodes.yes != np.arange(2 * max_leaves - 1)).any()
+    assert max_leaves <= 2 or (state.nodes.yes != np.arange(state.nodes.yes.shape[1])).any()
+
+
+def test_there_is_room_for_the_nodes_of_the_largest_tree_only():
+    nodes = Nodes.stumps(2, 1)
+    assert nodes.with_room(1, 99) is nodes
+    for wanted, room in ((20, 20), (21, 25), (70, 70), (71, 87), (95, 99)):
+        before, nodes = nodes, nodes.with_room(wanted, 99)
+        now = before.yes.shape[1]
+        assert nodes.yes.shape == (2, room)
+        assert nodes.cells.shape == (2, 1, room)
+        np.testing.assert_array_equal(nodes.values[:, :now], before.values)
+        nodes.check()
 
 
 def test_only_the_first_rows_grow_it_and_one_row_grows_nothing():

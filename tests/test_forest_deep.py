@@ -45,7 +45,8 @@ def late(model, n=400, missing=False, kind=None):
 
 def nodes_of(stream, k):
     nodes = stream.learned.phi.nodes
-    return np.concatenate([nodes.yes[k], nodes.columns[k], nodes.values[k]])
+    inner = np.flatnonzero(nodes.yes[k] > np.arange(nodes.yes.shape[1]))
+    return np.concatenate([nodes.yes[k, inner], nodes.columns[k, inner], nodes.values[k, inner]])
 
 
 @pytest.mark.parametrize("deep_rows", [0, 150])
@@ -100,9 +101,9 @@ def test_shares_are_those_of_rows_and_add_up():
     stream, _, _ = late(make())
     phi = stream.learned.phi
     sample = phi.sample.rows()
-    tree, of, share = deepen(phi.nodes, 2, sample, sample.y[:, None] == 1, 2, np.random.default_rng(0))
+    tree, of, share = deepen(phi.nodes, 2, sample, sample.y[:, None] == 1, 2, np.random.default_rng(0), 63)
     np.testing.assert_allclose(np.bincount(of, share)[np.unique(of)], 1.0)
-    phi.nodes.plant(2, tree, np.zeros(0, np.int64))
+    phi.plant(2, tree, np.zeros(0, np.int64), 63)
     rows = np.bincount(phi.nodes.leaves(2, sample.X), minlength=len(of)) + 1
     for leaf in np.unique(of):
         np.testing.assert_allclose(share[of == leaf], rows[of == leaf] / rows[of == leaf].sum())
@@ -177,13 +178,13 @@ def test_a_tree_whose_nodes_are_not_its_own_is_cut_to_the_room_that_there_is():
     rng = np.random.default_rng(0)
     sample = Sample(rng.normal(size=(2, 50)), rng.integers(2, size=50) * 1.0, np.ones(50), np.zeros((50, 1)), 50)
     for yes in ([13, *range(1, 15)], [1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11, 13, 13, 13, 14]):
-        nodes = Nodes.stumps(1, 1, 8)
+        nodes = Nodes.stumps(1, 1, 15)
         nodes.yes[0] = yes
         nodes.values[0] = np.where(nodes.yes[0] == np.arange(15), np.inf, 0.0)
         nodes.cells[0, 0] = rng.integers(8, size=15)
         tree, cells = unfolded(nodes.columns[0], nodes.values[0], nodes.yes[0], nodes.missing_yes[0], nodes.cells[0, 0])
         assert len(tree.yes) == len(cells) <= 15
-        made, of, share = deepen(nodes, 0, sample, sample.y[:, None], 2, rng)
+        made, of, share = deepen(nodes, 0, sample, sample.y[:, None], 2, rng, 15)
         assert len(of) == len(share) == (len(made.yes) + 1) // 2 <= 8
         nodes.plant(0, made, np.zeros(0, np.int64))
         assert nodes.cells.max() < 8
@@ -196,7 +197,7 @@ def test_a_tree_that_is_grown_on_keeps_its_splits():
     weight = np.ones(300, np.float32)
     small = grow(X[:40], y[:40], weight[:40], 5, 2, np.random.default_rng(0)).tree
     n = len(small[0])
-    nodes = Nodes.stumps(1, 1, 150)
+    nodes = Nodes.stumps(1, 1, 299)
     nodes.plant(0, Tree(*small), np.zeros(0, np.int64))
     ends = np.flatnonzero(small[2] == np.arange(n))
     leaf = ends[nodes.leaves(0, X)].astype(np.int32)
@@ -224,7 +225,7 @@ def test_columns_with_one_value_do_not_count_as_tries():
         split = tree.yes > np.arange(len(tree.yes))
         assert split.any()
         assert (tree.columns[split] == d - 2).all()
-        nodes = Nodes.stumps(1, 1, 100)
+        nodes = Nodes.stumps(1, 1, 199)
         nodes.plant(0, tree, np.zeros(0, np.int64))
         leaf = nodes.leaves(0, X)
         assert set(np.bincount(leaf, target[:, 0]) / np.bincount(leaf)) == {0.0, 1.0}

@@ -83,9 +83,14 @@ def refused(path, header, arrays, match):
 
 def test_walks_that_do_not_end_are_refused(written):
     path, header, arrays, phi = written
-    inner = int(np.flatnonzero(arrays[f"{phi}.nodes.yes"][1] > np.arange(15))[-1])
-    leaf = int(np.flatnonzero(arrays[f"{phi}.nodes.yes"][1] == np.arange(15))[0])
-    changes = [("yes", at, value) for at, value in ((inner, 0), (inner, inner), (0, 0), (14, 3), (14, 0), (inner, 14))]
+    yes = arrays[f"{phi}.nodes.yes"][1]
+    last = len(yes) - 1
+    inner, leaf = (
+        int(np.flatnonzero(found)[at])
+        for found, at in ((yes > np.arange(len(yes)), -1), (yes == np.arange(len(yes)), 0))
+    )
+    pairs = ((inner, 0), (inner, inner), (0, 0), (last, 3), (last, 0), (inner, last))
+    changes = [("yes", at, value) for at, value in pairs]
     for name, at, value in (*changes, ("values", leaf, 0.5), ("missing_yes", leaf, False)):
         whole = arrays[f"{phi}.nodes.{name}"]
         changed = whole.copy()
@@ -99,7 +104,7 @@ def test_walks_that_do_not_end_are_refused(written):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("columns", 4), ("columns", -1), ("yes", 15), ("yes", -1), ("cells", 8), ("cells", -1)],
+    [("columns", 4), ("columns", -1), ("yes", 99), ("yes", -1), ("cells", 8), ("cells", -1)],
 )
 def test_numbers_out_of_range_are_refused(written, name, value):
     path, header, arrays, phi = written
@@ -112,10 +117,25 @@ def test_numbers_out_of_range_are_refused(written, name, value):
 def test_shapes_and_dtypes_are_those_of_the_forest(written, name):
     path, header, arrays, phi = written
     where = f"{phi}.nodes.{name}"
-    refused(path, header, {**arrays, where: arrays[where][..., :-1]}, "must have an axis of 15, not 14")
+    refused(path, header, {**arrays, where: arrays[where][..., :-1]}, r"must have an axis of \d+, not \d+")
     refused(path, header, {**arrays, where: arrays[where][:4]}, "must have an axis of 5, not 4")
     refused(path, header, {**arrays, where: np.zeros(arrays[where].shape, np.int64)}, "must have the dtype")
     refused(path, header, {key: value for key, value in arrays.items() if key != where}, "must be an array")
+
+
+def test_trees_of_more_nodes_than_leaves_allow_are_refused(written):
+    path, header, arrays, phi = written
+    wide = {name: array for name, array in arrays.items() if name.startswith(f"{phi}.nodes.")}
+    more = 16 - wide[f"{phi}.nodes.yes"].shape[1]
+    here = {
+        f"{phi}.nodes.yes": np.arange(16 - more, 16),
+        f"{phi}.nodes.values": np.inf,
+        f"{phi}.nodes.missing_yes": True,
+    }
+    for name, array in wide.items():
+        fill = np.full((*array.shape[:-1], more), 0) + here.get(name, 0)
+        arrays[name] = np.concatenate([array, fill.astype(array.dtype)], axis=-1)
+    refused(path, header, arrays, "must have at most 15 nodes in a tree")
 
 
 @pytest.mark.parametrize("cells", [40, -1, 2**31 - 1])

@@ -155,6 +155,11 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
         """Number m of nonzero coordinates of a row."""
         return self.n_trees * (1 + len(self.levels))
 
+    @property
+    def max_nodes(self) -> int:
+        """Largest number of nodes of a tree."""
+        return 2 * self.max_leaves - 1
+
     def n_outputs(self, n_features: int) -> int:
         return self.n_cells * self.max_leaves
 
@@ -162,7 +167,7 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
         depth, kept = log2(2 * self.max_leaves), 0
         if self.growth != "once":
             kept = max(self.n_rows, self.deep_rows) * n_features
-        nodes = (4 + len(self.levels)) * self.n_trees * (2 * self.max_leaves - 1)
+        nodes = (4 + len(self.levels)) * self.n_trees * self.max_nodes
         lookups = NODE_FLOPS * depth * self.n_cells
         return Cost(10.0 * self.n_trees * depth + (lookups + self._growth_flops(n_features)), nodes + kept)
 
@@ -186,7 +191,7 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
         return self._fix(n_features, first.X, first.y, first.weight, rng)
 
     def _fix(self, n_features: int, rows: Any, labels: Any, weight: Any, rng: np.random.Generator) -> ForestState:
-        nodes = Nodes.stumps(self.n_trees, 1 + len(self.levels), self.max_leaves)
+        nodes = Nodes.stumps(self.n_trees, 1 + len(self.levels))
         # Rows with missing values cannot be clustered by their columns, so the scaler is not used.
         known = self.scale is not None and rows is not None and not np.isnan(getattr(rows, "data", rows)).any()
         scaler = fit_scaler(self.scale if known else None, n_features, rows)
@@ -200,16 +205,18 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
             for k in range(self.n_trees):
                 targets = rng.random((n, 1)) if random else targets_of(labels[:n])
                 tree, _ = grow_tree(X, targets, w, self._min_leaf_rows(n), rng, random=random)
+                nodes = nodes.with_room(len(tree.yes), self.max_nodes)
                 nodes.plant(k, tree, self._levels)
         return ForestState(scaler, nodes, np.asarray(0 if labels is None else n))
 
     def state_spec(self, n_features: int, t: int, n_targets: int) -> StateSpec:
         rows, leaves = max(self.n_rows, self.deep_rows), self.max_leaves
-        sizes = {"T": self.n_trees, "K": 1 + len(self.levels), "N": 2 * leaves - 1, "L": leaves, "n": rows}
+        sizes = {"T": self.n_trees, "K": 1 + len(self.levels), "L": leaves, "n": rows}
         symbols = {"d": n_features, "D": self.n_outputs(n_features), "k": n_targets, **sizes}
         if self.growing is None:
-            return StateSpec(ForestState, symbols)
-        return StateSpec(GroveState, symbols, check=partial(GroveState.check_growth, trees=self, t=t))
+            return StateSpec(ForestState, symbols, check=partial(ForestState.check_room, most=self.max_nodes))
+        check = partial(GroveState.check_growth, trees=self, t=t, most=self.max_nodes)
+        return StateSpec(GroveState, symbols, check=check)
 
     def _min_leaf_rows(self, n: int, least: int = MIN_LEAF_ROWS) -> int:
         """Return the minimum rows per leaf such that a tree of n rows has at most ``max_leaves``."""
@@ -262,8 +269,9 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
         if self.deep_rows and state.planted >= n_renewals(self.pace) * self.n_trees:
             sample = state.sample.rows(self.deep_rows)
             state.count_tree()
-            tree, of, share = deepen(state.nodes, k, sample, sample_targets(sample, targets), MIN_LEAF_ROWS, rng)
-            state.nodes.plant(k, tree, self._levels)
+            wanted = sample_targets(sample, targets)
+            tree, of, share = deepen(state.nodes, k, sample, wanted, MIN_LEAF_ROWS, rng, self.max_nodes)
+            state.plant(k, tree, self._levels, self.max_nodes)
             return Deepened(state, cells, of, share)
         sample = state.sample.rows(min(self.n_rows, t - state.since))
         known = state.turn >= self.n_trees and (state.past is None or not state.past.old)
@@ -274,7 +282,7 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
         wanted = residual if boosted else sample_targets(sample, targets)
         min_rows = self._min_leaf_rows(sample.count, MIN_BOOSTED_LEAF_ROWS if boosted else MIN_LEAF_ROWS)
         tree, ends = grow_tree(sample.X, wanted, sample.weight, min_rows, rng)
-        state.nodes.plant(k, tree, self._levels)
+        state.plant(k, tree, self._levels, self.max_nodes)
         # Trees are grown in float32: a row that was rounded may have grown another leaf than its own.
         exactly = sample.X.dtype == np.float32
         leaf = state.nodes.cells[k, -1, ends] if exactly else state.nodes.leaves(k, sample.X)

@@ -69,9 +69,9 @@ class Deepened(Change):
 
 
 def deepen(
-    nodes: Nodes, k: int, sample: Sample, targets: Array, least: int, rng: np.random.Generator
+    nodes: Nodes, k: int, sample: Sample, targets: Array, least: int, rng: np.random.Generator, most: int
 ) -> tuple[Tree, Array, Array]:
-    """Split the leaves of tree k as ``grow_tree`` would, by the rows of the sample, up to the maximum number of nodes.
+    """Split the leaves of tree k as ``grow_tree`` would, by the rows of the sample, up to ``most`` nodes.
 
     Returns the tree, and ``of`` and ``share`` of its leaves as in :class:`Deepened`. One row is added to each leaf, so
     that no share is 0.
@@ -80,9 +80,7 @@ def deepen(
     count = len(tree.yes)
     leaf = walk_one(sample.X, *tree, np.arange(count, dtype=np.int32))
     weights = (sample.weight / sample.weight.mean()).astype(np.float32)
-    made, parent, leaf = grow_on(
-        single(sample.X), targets.astype(np.float32), weights, least, 0, rng, tree, leaf, nodes.yes.shape[1]
-    )
+    made, parent, leaf = grow_on(single(sample.X), targets.astype(np.float32), weights, least, 0, rng, tree, leaf, most)
     deeper = Tree(*made)
     ends = np.flatnonzero(deeper.yes == np.arange(len(deeper.yes)))
     before = parent[ends]

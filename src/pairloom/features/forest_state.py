@@ -11,7 +11,7 @@ from pairloom.base.spec import Count, WrongState
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.features.scaling import Scaler
-from pairloom.features.trees import Nodes
+from pairloom.features.trees import Nodes, Tree
 
 
 @node
@@ -81,6 +81,11 @@ class ForestState:
     nodes: Nodes
     grown: Annotated[Array, "i8 0:BIG"]
 
+    def check_room(self, most: int) -> None:
+        """Raise ValueError unless trees have at most ``most`` nodes."""
+        if self.nodes.yes.shape[1] > most:
+            raise WrongState(f"must have at most {most} nodes in a tree", "nodes")
+
 
 @node
 class Past:
@@ -112,6 +117,12 @@ class GroveState(ForestState):
         """Number of trees grown so far; ``planted`` is the number for a forest of the current age."""
         return self.planted if self.past is None else self.past.turn
 
+    def plant(self, k: int, tree: Tree, levels: Array, most: int) -> None:
+        """Replace tree k, in room for at most ``most`` nodes; a thread that predicts has the old or the new nodes."""
+        nodes = self.nodes.with_room(len(tree.yes), most)
+        nodes.plant(k, tree, levels)
+        self.nodes = nodes
+
     def count_tree(self) -> None:
         """Count one more tree."""
         self.planted += 1
@@ -119,8 +130,9 @@ class GroveState(ForestState):
             self.past.turn += 1
             self.past.old = max(0, self.past.old - 1)
 
-    def check_growth(self, trees: Planting, t: int) -> None:
+    def check_growth(self, trees: Planting, t: int, most: int) -> None:
         """Raise ValueError unless the forest has seen t rows and planted the trees due before the last row."""
+        self.check_room(most)
         past, planted, age = self.past, self.planted, t - self.since
         if self.grown or self.sample.count != t:
             raise WrongState(f"must be {t}", "sample.count")

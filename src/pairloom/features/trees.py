@@ -28,7 +28,7 @@ class Tree(NamedTuple):
 
 @node
 class Nodes:
-    """The nodes of T trees, at most N in each; the root of a tree is node 0.
+    """The nodes of T trees, with room for as many as the largest tree has had; the root of a tree is node 0.
 
     At a node, a row goes to ``yes`` if its value in ``columns`` is at most ``values``, or is missing and
     ``missing_yes``; otherwise to the node after ``yes``. A leaf has an infinite value and is its own ``yes``. These
@@ -37,27 +37,38 @@ class Nodes:
     ``cells`` (T, K, N): the number of a node among those of its tree that are coordinates of level k.
     """
 
-    columns: Annotated[Array, "i4 T N 0:d"]
-    values: Annotated[Array, "R T N"]
-    yes: Annotated[Array, "i4 T N 0:N"]
-    missing_yes: Annotated[Array, "b1 T N"]
-    cells: Annotated[Array, "i4 T K N 0:L"]
+    columns: Annotated[Array, "i4 T _N 0:d"]
+    values: Annotated[Array, "R T _N"]
+    yes: Annotated[Array, "i4 T _N 0:_N"]
+    missing_yes: Annotated[Array, "b1 T _N"]
+    cells: Annotated[Array, "i4 T K _N 0:L"]
 
     def check(self) -> None:
         check_order(self.values, self.yes, self.missing_yes)
 
     @classmethod
-    def stumps(cls, n_trees: int, n_levels: int, max_leaves: int) -> "Nodes":
-        """Return trees of one leaf."""
-        shape = (n_trees, 2 * max_leaves - 1)
+    def stumps(cls, n_trees: int, n_levels: int, n_nodes: int = 1) -> "Nodes":
+        """Return trees of one leaf, with room for ``n_nodes``."""
+        shape = (n_trees, n_nodes)
         here = np.tile(np.arange(shape[1], dtype=np.int32), (n_trees, 1))
         return cls(
             np.zeros(shape, np.int32), np.full(shape, np.inf), here, np.ones(shape, bool),
             np.zeros((n_trees, n_levels, shape[1]), np.int32),
         )  # fmt: skip
 
+    def with_room(self, n_nodes: int, most: int) -> "Nodes":
+        """Return trees with room for ``n_nodes`` in each: these, or a copy with a quarter more room, up to ``most``."""
+        n_trees, n_levels, now = self.cells.shape
+        if n_nodes <= now:
+            return self
+        wide = Nodes.stumps(n_trees, n_levels, max(n_nodes, min(most, now + now // 4)))
+        for name in ("columns", "values", "yes", "missing_yes", "cells"):
+            getattr(wide, name)[..., :now] = getattr(self, name)
+        wide.values = wide.values.astype(self.values.dtype, copy=False)
+        return wide
+
     def plant(self, k: int, tree: Tree, levels: Array) -> None:
-        """Replace tree k by ``tree``."""
+        """Replace tree k by ``tree``, for which there must be room."""
         n = len(tree.yes)
         leaf = tree.yes == np.arange(n)
         self.columns[k, :n] = tree.columns
