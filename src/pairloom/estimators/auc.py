@@ -12,10 +12,12 @@ from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
+from pairloom.columns.changes import ColumnChange
 from pairloom.columns.state import COMPACT, PLAIN, Layouts
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.classifier import PairwiseClassifier
+from pairloom.estimators.column_changes import changes_found, compare_rows
 from pairloom.estimators.monitor.figure import plot_view
 from pairloom.estimators.monitor.view import view_of
 from pairloom.estimators.monitor.writer import ROWS_PER_CHECK, Writer
@@ -33,6 +35,7 @@ from pairloom.stream import Hook
 from pairloom.stream.calibration import Calibration
 from pairloom.stream.drift import Drift
 from pairloom.stream.history import StreamHistory
+from pairloom.stream.score_changes import ScoreChanges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,6 +78,7 @@ class AUCClassifier(PairwiseClassifier):
     Attributes
     ----------
     race_ : standings over the whole stream, a dict of the columns row, name, auc (of recent windows) and share.
+    column_changes_ : changes of columns and scores, found without labels, a list.
     mixture_ : names of the candidates that make the predictions, in order of their weight.
     n_pairs_ : number of pairs of different classes among the rows so far, by weight.
     loss_ : share of wrongly ordered pairs among the newest 4,096 rows, each scored before it was learned.
@@ -103,6 +107,7 @@ class AUCClassifier(PairwiseClassifier):
     """
 
     local: ClassVar[tuple[str, ...]] = ("monitor",)
+    finds_column_changes: ClassVar[bool] = True
     former_defaults: ClassVar[dict[str, Any]] = {"portfolio": FORMER_PORTFOLIO}
     _calibration: ClassVar[Calibration] = Calibration(of_race=True)
 
@@ -144,8 +149,8 @@ class AUCClassifier(PairwiseClassifier):
 
     def _hooks(self, labels: Labels) -> tuple[Hook, ...]:
         several = len(labels.classes) > 2 and self.pos_label is not None
-        history = StreamHistory(int(labels.codes[self.pos_label]) if several else None)
-        return *super()._hooks(labels), history
+        positive = int(labels.codes[self.pos_label]) if several else None
+        return *super()._hooks(labels), StreamHistory(positive), ScoreChanges(positive)
 
     def frozen(self) -> Self:
         """Return a smaller and faster copy that only predicts, with the same scores; it can be saved.
@@ -157,7 +162,7 @@ class AUCClassifier(PairwiseClassifier):
         state = self.state_
         race: Any = self.stream_.model
         stream = replace(state.stream, learned=race.frozen(state.stream.learned))
-        return self.with_state(replace(state, stream=copy(stream)))
+        return self.with_state(copy(replace(state, stream=stream)))
 
     def _learn(self, *args: Any, **rest: Any) -> Self:
         if self._started:
@@ -215,6 +220,27 @@ class AUCClassifier(PairwiseClassifier):
         race: Any = self.stream_.model
         names: list[str] = race.mixture(self._learned)
         return names
+
+    @property
+    def column_changes_(self) -> list[ColumnChange]:
+        """Changes of columns and of the score, "(score)", in the order of their rows: the newest 256 of either.
+
+        They are found without labels and do not change the model; ``changes_`` lists where the model forgot the past.
+        Empty with more than 200 columns.
+        """
+        check_is_fitted(self)
+        return changes_found(self)
+
+    def column_changes(self, X: Any) -> dict[str, ColumnChange]:
+        """Compare rows with those learned, without labels: a report for each column, and for "(score)".
+
+        ``changed`` of a report says what raised an alarm, and is empty without one. In rows that are independent of
+        those learned and have the same distribution, a call raises a false alarm in any column with a probability of at
+        most 1e-4. The rows learned are the newest 4,096, and those of the older window
+        (:class:`~pairloom.columns.windows.ColumnWindows`). The model does not change.
+        """
+        check_is_fitted(self)
+        return compare_rows(self, X)
 
     def plot_race(self, axes: "Sequence[Axes] | None" = None) -> "Sequence[Axes]":
         """Plot ``race_`` over the whole stream: the AUC of the candidates, and their shares below."""

@@ -1,0 +1,169 @@
+"""Changes of columns, found without labels: newer rows compared with older ones, at a stated rate of false alarms."""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from scipy.special import gammaincc, gammaln
+
+from pairloom.base.typing import Array
+
+CELLS = 10
+"""Cells of a column: tenths of its values, or its nine most frequent categories and all others."""
+
+MISSING, NEW, OF = CELLS, CELLS + 1, CELLS + 2
+"""Rows of a table of counts after the cells: missing values, new values, and the values among which those were counted."""
+
+FALSE_RATE = 1e-4
+"""Bound of the probability that a comparison of independent rows raises a false alarm in any of its columns."""
+
+MIN_PSI, MIN_MISSING, MIN_NEW = 0.1, 0.02, 0.01
+"""Smallest changes that raise an alarm, however many rows confirm them: of the population stability index, of the share
+of missing values (in either direction) and of the share of new values (more of them)."""
+
+DISTRIBUTION, GAPS, NEW_VALUES = 1, 2, 4
+ASPECTS = {DISTRIBUTION: "distribution", GAPS: "missing", NEW_VALUES: "new values"}
+"""What may have changed in a column: bits of a number, and their names."""
+
+SCORE = "(score)"
+"""The name under which the scores of a model are reported, as if they were a column."""
+
+MIN_EXPECTED = 5.0
+"""Rows expected in a cell of either window, below which the cell is merged with others for the test."""
+
+
+@dataclass(frozen=True)
+class ColumnChange:
+    """A column in older and in newer rows.
+
+    ``row``: the number of rows learned when they were compared. ``changed``: what raised an alarm, of "distribution",
+    "missing" and "new values"; empty without an alarm. ``psi``: the population stability index. ``missing``: shares of
+    missing values, older and newer. ``new``: shares of new values: categories, or numbers outside the range, not seen
+    before the window. ``new_categories``: names of the first five. ``ranges``: smallest and largest number, older and
+    newer; None for categories and dates.
+    """
+
+    column: str
+    row: int
+    changed: tuple[str, ...]
+    psi: float
+    missing: tuple[float, float]
+    new: tuple[float, float]
+    new_categories: tuple[str, ...] = ()
+    ranges: tuple[tuple[float, float], tuple[float, float]] | None = None
+
+    def __str__(self) -> str:
+        """Describe what changed, or the index.
+
+        >>> print(ColumnChange("age", 1024, ("distribution", "missing"), 0.31, (0.0, 0.25), (0.0, 0.0)))
+        distribution (PSI 0.31), missing (0 to 25 %)
+        """
+        details = {
+            "distribution": f"PSI {self.psi:.2f}",
+            "missing": _shares(self.missing),
+            "new values": ", ".join([_shares(self.new), *map(repr, self.new_categories)]),
+        }
+        parts = [f"{name} ({details[name]})" for name in self.changed] or [f"PSI {self.psi:.2f}"]
+        if self.ranges is not None and self.ranges[0] != self.ranges[1]:
+            parts.append("range " + ", then ".join(f"{low:.6g} to {high:.6g}" for low, high in self.ranges))
+        return ", ".join(parts)
+
+
+def _shares(pair: tuple[float, float]) -> str:
+    return "{:.2g} to {:.2g} %".format(*(100.0 * share for share in pair))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The comparison of all columns: ``psi`` (c,), ``missing`` and ``new`` (2, c), and ``changed`` (c,), bits."""
+
+    psi: Array
+    missing: Array
+    new: Array
+    changed: Array
+
+
+def compare(older: Array, newer: Array, moving: Array) -> Compared:
+    r"""Compare two tables of counts (CELLS + 3, c), and raise alarms where a change is both large and significant.
+
+    Shares p of the older and q of the newer values, by cell, differ by the population stability index
+
+    .. math:: \sum_k (q_k - p_k) \log(q_k / p_k).
+
+    An index of at least 0.1 is tested by the G statistic of the two rows of counts, which has a chi-squared
+    distribution if nothing changed; cells with few rows are merged. The counts of missing values and of new values are
+    tested exactly (hypergeometric). Each of the three tests of c columns has the level ``FALSE_RATE`` / (3 c).
+    ``moving`` (c,): columns whose values always change, such as dates; only their missing values are tested.
+
+    Reference: Yurdakul and Naranjo, Statistical properties of the population stability index, 2020.
+    """
+    psi = stability_index(older[:CELLS], newer[:CELLS])
+    n = np.stack([one[: MISSING + 1].sum(axis=0) for one in (older, newer)])
+    missing = np.stack([older[MISSING], newer[MISSING]]) / np.maximum(n, 1)
+    of = np.stack([older[OF], newer[OF]])
+    new = np.stack([older[NEW], newer[NEW]]) / np.maximum(of, 1)
+    level, changed = FALSE_RATE / (3.0 * len(psi)), np.zeros(len(psi), np.int64)
+    # Few columns have a large change, and only these are tested.
+    for j in np.flatnonzero((psi >= MIN_PSI) & ~moving).tolist():
+        changed[j] += DISTRIBUTION * (g_test(older[:CELLS, j], newer[:CELLS, j]) < level)
+    for j in np.flatnonzero(np.abs(missing[1] - missing[0]) >= MIN_MISSING).tolist():
+        counts = (older[MISSING, j], n[0, j]), (newer[MISSING, j], n[1, j])
+        changed[j] += GAPS * (2.0 * min(more_than(*counts), more_than(*counts[::-1])) < level)
+    for j in np.flatnonzero((new[1] - new[0] >= MIN_NEW) & ~moving & (of > 0).all(axis=0)).tolist():
+        p = more_than((older[NEW, j], of[0, j]), (newer[NEW, j], of[1, j]))
+        changed[j] += NEW_VALUES * (p < level)
+    return Compared(psi, missing, new, changed)
+
+
+def stability_index(older: Array, newer: Array) -> Array:
+    """Return the population stability index of each column; 0 if either window has no values.
+
+    Half a row is added to each cell with rows, so that the index is finite.
+
+    >>> stability_index(np.array([[50], [50], [0]]), np.array([[50], [50], [0]])).tolist()
+    [0.0]
+    >>> round(stability_index(np.array([[5000], [5000]]), np.array([[6000], [4000]])).item(), 3)
+    0.041
+    """
+    half = 0.5 * (older + newer > 0)
+    p, q = (one / np.maximum(one.sum(axis=0), 1e-300) for one in (older + half, newer + half))
+    ratio = np.divide(q, p, out=np.ones_like(q), where=p > 0)
+    index = ((q - p) * np.log(ratio)).sum(axis=0)
+    return np.where((older.sum(axis=0) > 0) & (newer.sum(axis=0) > 0), index, 0.0)
+
+
+def g_test(older: Array, newer: Array) -> float:
+    """Return the p-value of the G test that two rows of counts have the same shares; 1 if only one cell has rows.
+
+    >>> 0.2 < g_test(np.array([50, 50]), np.array([60, 45])) < 0.5, g_test(np.array([50, 50]), np.array([99, 1])) < 1e-12
+    (True, True)
+    """
+    counts = np.stack([older, newer]).astype(float)
+    n = counts.sum(axis=1)
+    few = counts.sum(axis=0) * n.min() / n.sum() < MIN_EXPECTED
+    counts = np.column_stack([counts[:, ~few], counts[:, few].sum(axis=1)])
+    counts = counts[:, counts.sum(axis=0) > 0]
+    if counts.shape[1] < 2:
+        return 1.0
+    expected = n[:, None] * counts.sum(axis=0) / n.sum()
+    g = 2.0 * (counts * np.log(np.where(counts > 0, counts, 1.0) / expected)).sum()
+    return float(gammaincc((counts.shape[1] - 1) / 2.0, max(g, 0.0) / 2.0))
+
+
+def more_than(older: tuple[float, float], newer: tuple[float, float]) -> float:
+    """Return the p-value of Fisher's exact test that newer rows contain no larger share; each is a count and its rows.
+
+    >>> round(more_than((1, 10), (5, 10)), 4)
+    0.0704
+    """
+    (k, n), (k_new, n_new) = older, newer
+    hits = k + k_new
+    values = np.arange(k_new, min(hits, n_new) + 1)
+    ways = _log_choose(n_new, values) + _log_choose(n, hits - values) - _log_choose(n + n_new, hits)
+    return float(min(1.0, np.exp(ways).sum()))
+
+
+def _log_choose(n: float, k: float | Array) -> Array:
+    inside = (np.asarray(k) >= 0) & (np.asarray(k) <= n)
+    k = np.where(inside, k, 0)
+    return np.where(inside, gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0), -inf)
