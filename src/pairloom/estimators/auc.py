@@ -35,7 +35,6 @@ from pairloom.stream import Hook
 from pairloom.stream.calibration import Calibration
 from pairloom.stream.drift import Drift
 from pairloom.stream.history import StreamHistory
-from pairloom.stream.score_changes import ScoreChanges
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +77,7 @@ class AUCClassifier(PairwiseClassifier):
     Attributes
     ----------
     race_ : standings over the whole stream, a dict of the columns row, name, auc (of recent windows) and share.
-    column_changes_ : changes of columns and scores, found without labels, a list.
+    column_changes_ : changes of columns, found without labels (:class:`~pairloom.columns.changes.ColumnChange`).
     mixture_ : names of the candidates that make the predictions, in order of their weight.
     n_pairs_ : number of pairs of different classes among the rows so far, by weight.
     loss_ : share of wrongly ordered pairs among the newest 4,096 rows, each scored before it was learned.
@@ -149,8 +148,8 @@ class AUCClassifier(PairwiseClassifier):
 
     def _hooks(self, labels: Labels) -> tuple[Hook, ...]:
         several = len(labels.classes) > 2 and self.pos_label is not None
-        positive = int(labels.codes[self.pos_label]) if several else None
-        return *super()._hooks(labels), StreamHistory(positive), ScoreChanges(positive)
+        history = StreamHistory(int(labels.codes[self.pos_label]) if several else None)
+        return *super()._hooks(labels), history
 
     def frozen(self) -> Self:
         """Return a smaller and faster copy that only predicts, with the same scores; it can be saved.
@@ -223,21 +222,25 @@ class AUCClassifier(PairwiseClassifier):
 
     @property
     def column_changes_(self) -> list[ColumnChange]:
-        """Changes of columns and of the score, "(score)", in the order of their rows: the newest 256 of either.
+        """Changes of columns, found without labels, in the order of their rows: the newest 256.
 
-        They are found without labels and do not change the model; ``changes_`` lists where the model forgot the past.
-        Empty with more than 200 columns.
+        They do not change the model; ``changes_`` lists the rows at which it forgot the past. Empty with more than 200
+        columns.
         """
         check_is_fitted(self)
         return changes_found(self)
 
-    def column_changes(self, X: Any) -> dict[str, ColumnChange]:
-        """Compare rows with those learned, without labels: a report for each column, and for "(score)".
+    def column_changes(self, X: Any = None) -> dict[str, ColumnChange]:
+        """Compare rows that were not learned with those that were, without labels; None compares the newest rows.
 
-        ``changed`` of a report says what raised an alarm, and is empty without one. In rows that are independent of
-        those learned and have the same distribution, a call raises a false alarm in any column with a probability of at
-        most 1e-4. The rows learned are the newest 4,096, and those of the older window
-        (:class:`~pairloom.columns.windows.ColumnWindows`). The model does not change.
+        Returns a report on each column, and one on the scores under the name "(score)". ``changed`` of a report states
+        what raised an alarm, and is empty without one. If rows are independent and nothing has changed, a call raises
+        a false alarm, in any of the columns, with a probability of at most 1e-4. There is no alarm for scores, which
+        also change while the model learns. With more than 200 columns, only the scores are compared.
+
+        ``X`` is compared with the newest 4,096 rows and those of the older window
+        (:class:`~pairloom.columns.windows.ColumnWindows`), the newest 4,096 rows with the older window; their scores
+        with those that the newest 4,096 rows had on arrival, the newest half of these with the other half.
         """
         check_is_fitted(self)
         return compare_rows(self, X)

@@ -17,7 +17,6 @@ from pairloom.base.tree import nbytes
 from pairloom.base.typing import Array
 from pairloom.base.validation import as_rows, check_finite, checked_rows, row_of
 from pairloom.columns import ColumnReport, ColumnsLike
-from pairloom.columns.changes import SCORE
 from pairloom.columns.encoder import Encoder
 from pairloom.columns.frames import Table, is_named
 from pairloom.columns.incoming import (
@@ -137,7 +136,7 @@ class StreamEstimator(SavableEstimator):
         if self._encoder is None:
             return None
         encoding, state, report = self.stream_.encoding, self.stream_.state, report_of(self._encoder)
-        report.changes.update(newest_by_column(one for one in changes_found(self) if one.column != SCORE))
+        report.changes.update(newest_by_column(changes_found(self)))
         if encoding is not None and state is not None and state.encoding is not None:
             places = self._encoder.state.places
             hidden = {*report.id_like, *report.free_text} - dict(self._encoder.part.kinds).keys()
