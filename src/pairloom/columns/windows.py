@@ -22,7 +22,7 @@ from pairloom.columns.cells import (
     no_range,
     range_of,
 )
-from pairloom.columns.changes import Compared, compare
+from pairloom.columns.changes import GAPS, Compared, compare
 
 BLOCK = 512
 """Rows of a block, after which columns are compared."""
@@ -188,6 +188,8 @@ class ColumnWindows:
         if changed.size:
             self._record(changed, compared, rules)
             self._start(changed, rules)
+            # More of the missing values found are no further change.
+            self.older[MISSING : ROWS + 1, compared.changed & GAPS > 0] = 0
         self._fill(np.flatnonzero(~complete & (compared.changed == 0)), place)
         return None
 
