@@ -92,16 +92,16 @@ def test_tests_are_those_of_scipy():
     for _ in range(20):
         older, newer = rng.multinomial(900, [0.1] * 10), rng.multinomial(500, [0.12] * 5 + [0.08] * 5)
         expected = chi2_contingency(np.stack([older, newer]), lambda_="log-likelihood", correction=False).pvalue
-        assert g_test(older, newer) == pytest.approx(expected)
+        assert g_test(older[None], newer) == pytest.approx(expected)
         k, k_new = rng.integers(0, 40, 2)
         table = [[k_new, 300 - k_new], [k, 400 - k]]
         assert more_than((k, 400), (k_new, 300)) == pytest.approx(fisher_exact(table, "greater").pvalue)
     p, q = np.array([0.2, 0.8]), np.array([0.5, 0.5])
     index = stability_index(1e9 * p[:, None], 1e9 * q[:, None])
     assert index[0] == pytest.approx(((q - p) * np.log(q / p)).sum())
-    merged = g_test(np.array([900, 100, 7]), np.array([500, 60, 9]))
-    assert g_test(np.array([900, 100, 3, 0, 4]), np.array([500, 60, 0, 9, 0])) == merged < 1.0
-    assert g_test(np.array([9, 0]), np.array([20, 0])) == 1.0
+    merged = g_test(np.array([[900, 100, 7]]), np.array([500, 60, 9]))
+    assert g_test(np.array([[900, 100, 3, 0, 4]]), np.array([500, 60, 0, 9, 0])) == merged < 1.0
+    assert g_test(np.array([[9, 0]]), np.array([20, 0])) == 1.0
 
 
 def counts(cells, missing=0, new=0, of=1_000):
@@ -120,19 +120,29 @@ def counts(cells, missing=0, new=0, of=1_000):
 )  # fmt: skip
 def test_an_alarm_needs_a_change_that_is_both_large_and_significant(newer, bit):
     no, yes = np.array([False]), np.array([True])
-    assert compare(counts([1000, 1000]), newer, no, yes).changed[0] == bit
-    assert compare(counts([1000, 1000]), newer, no, no).changed[0] == bit & 6
-    assert compare(counts([1000, 1000]), newer, yes, yes).changed[0] == bit & 2
+    older = counts([1000, 1000])[None]
+    assert compare(older, newer, no, yes).changed[0] == bit
+    assert compare(older, newer, no, no).changed[0] == bit & 6
+    assert compare(older, newer, yes, yes).changed[0] == bit & 2
+
+
+def test_blocks_that_differ_from_each_other_raise_the_bar():
+    no, yes, newer = np.array([False]), np.array([True]), counts([1400, 600], 300)
+    for apart, bits in ((0, 3), (200, 0)):
+        blocks = [counts([500 + way * apart, 500 - way * apart], 50 + way * apart // 4) for way in (1, -1) * 4]
+        assert compare(np.stack(blocks), newer, no, yes).changed[0] == bits
+    older = np.stack([counts([1000, 1000], new=k) for k in (0, 30)])
+    assert compare(older, counts([1000, 1000], new=40), no, yes).changed[0] == 0  # one block had almost as many
 
 
 def test_the_level_is_shared_by_all_columns(monkeypatch):
     older, newer, no = counts([1000, 1000]), counts([180, 120]), np.array([False])
-    p = g_test(older[:2, 0], newer[:2, 0])
+    p = g_test(older[None, :2, 0], newer[:2, 0])
     monkeypatch.setattr(changes, "MIN_PSI", 0.03)
     monkeypatch.setattr(changes, "FALSE_RATE", 4 * p)
     for c, changed in ((1, 1), (2, 0)):
-        tables = (np.repeat(one, c, axis=1) for one in (older, newer))
-        assert (compare(*tables, np.repeat(no, c), ~np.repeat(no, c)).changed == changed).all()
+        table, other = (np.repeat(one, c, axis=1) for one in (older, newer))
+        assert (compare(table[None], other, np.repeat(no, c), ~np.repeat(no, c)).changed == changed).all()
 
 
 # Streams.
@@ -226,7 +236,7 @@ def test_memory_is_bounded_and_the_newest_changes_are_kept():
     X[::2] = np.where(np.repeat(np.arange(400) % 3 == 0, 5 * BLOCK)[::2, None], np.nan, X[::2])
     made = windows_of(X)
     assert made.found.count > MAX_FOUND == len(made.found.places)
-    assert nbytes(replace(made, found=None)) == nbytes(replace(ColumnWindows.empty(1), found=None)) < 6_000
+    assert nbytes(replace(made, found=None)) == nbytes(replace(ColumnWindows.empty(1), found=None)) < 6_200
     assert made.found.places[-1, 0] > 1_900 * BLOCK
 
 

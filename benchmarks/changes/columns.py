@@ -97,7 +97,7 @@ def changed(name: str, X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 CHANGES = (
     "mean by 0.3 deviations", "mean by 0.5 deviations", "mean by 1 deviation", "missing in 3 % of rows",
     "missing in 10 % of rows", "new category in 2 % of rows", "new category in 10 % of rows",
-    "outside the range in 2 % of rows",
+    "outside the range in 5 % of rows",
 )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from scipy.special import gammaincc, gammaln
+from scipy.special import fdtrc, gammaincc, gammaln
 
 from pairloom.base.typing import Array
 from pairloom.columns.cells import CELLS, MISSING, NEW, OF, ROWS
@@ -27,6 +27,10 @@ ARROW = " -> "
 
 MIN_EXPECTED = 5.0
 """Rows expected in a cell of either window, below which the cell is merged with others for the test."""
+
+
+DEPENDENT = 0.05
+"""Level of the test that rows depend on each other."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Compared:
 
 
 def compare(older: Array, newer: Array, moving: Array, complete: Array) -> Compared:
-    r"""Compare two tables of counts (CELLS + 4, c), and raise alarms where a change is both large and significant.
+    r"""Compare tables of counts (blocks, CELLS + 4, c) with another, and raise alarms at large and significant changes.
 
     Shares p of the older and q of the newer values, by cell, differ by the population stability index
 
@@ -108,27 +112,38 @@ def compare(older: Array, newer: Array, moving: Array, complete: Array) -> Compa
 
     An index of at least 0.1 is tested by the G statistic of the two rows of counts, which has a chi-squared
     distribution if nothing changed; cells with few rows are merged. The counts of missing values and of new values are
-    tested exactly (hypergeometric). Each of the three tests of c columns has the level ``FALSE_RATE`` / (3 c).
+    tested exactly (hypergeometric); new values are compared with the block that has the largest share of them. Each of
+    the three tests of c columns has the level ``FALSE_RATE`` / (3 c).
+
+    If older blocks differ from each other by more than chance (at 5 %), rows depend on each other, and differences
+    between windows are compared with those between blocks, by an F test, where that gives the larger p-value.
+
     ``moving`` (c,): columns whose values always change, such as dates; only their missing values are tested.
     ``complete`` (c,): columns whose older window is complete; the index of others is not tested.
 
-    Reference: Yurdakul and Naranjo, Statistical properties of the population stability index, 2020.
+    Reference: Yurdakul and Naranjo, Statistical properties of the population stability index, 2020; McCullagh and
+    Nelder, Generalized Linear Models, 1989, section 4.5 (dispersion).
     """
-    psi = stability_index(older[:CELLS], newer[:CELLS])
-    n = np.stack([older[ROWS], newer[ROWS]])
-    missing = np.stack([older[MISSING], newer[MISSING]]) / np.maximum(n, 1)
-    of = np.stack([older[OF], newer[OF]])
-    new = np.stack([older[NEW], newer[NEW]]) / np.maximum(of, 1)
+    whole = older.sum(axis=0)
+    most = np.where(older[:, OF] > 0, older[:, NEW] / np.maximum(older[:, OF], 1), -1.0).argmax(axis=0)
+    psi = stability_index(whole[:CELLS], newer[:CELLS])
+    n = np.stack([whole[ROWS], newer[ROWS]])
+    missing = np.stack([whole[MISSING], newer[MISSING]]) / np.maximum(n, 1)
+    known, of = np.stack([np.take_along_axis(older[:, row], most[None], 0)[0] for row in (NEW, OF)])
+    new = np.stack([known / np.maximum(of, 1), newer[NEW] / np.maximum(newer[OF], 1)])
     level, changed = FALSE_RATE / (3.0 * len(psi)), np.zeros(len(psi), np.int64)
     # Few columns have a large change, and only these are tested.
     for j in np.flatnonzero((psi >= MIN_PSI) & complete & ~moving).tolist():
-        changed[j] += DISTRIBUTION * (g_test(older[:CELLS, j], newer[:CELLS, j]) < level)
-    for j in np.flatnonzero(np.abs(missing[1] - missing[0]) >= MIN_MISSING).tolist():
-        counts = (older[MISSING, j], n[0, j]), (newer[MISSING, j], n[1, j])
-        changed[j] += GAPS * (2.0 * min(more_than(*counts), more_than(*counts[::-1])) < level)
-    for j in np.flatnonzero((new[1] - new[0] >= MIN_NEW) & ~moving & (of > 0).all(axis=0)).tolist():
-        p = more_than((older[NEW, j], of[0, j]), (newer[NEW, j], of[1, j]))
-        changed[j] += NEW_VALUES * (p < level)
+        changed[j] += DISTRIBUTION * (g_test(older[:, :CELLS, j], newer[:CELLS, j]) < level)
+    for j in np.flatnonzero((np.abs(missing[1] - missing[0]) >= MIN_MISSING) & (n > 0).all(axis=0)).tolist():
+        counts = (missing[0, j] * n[0, j], n[0, j]), (missing[1, j] * n[1, j], n[1, j])
+        exact = 2.0 * min(more_than(*counts), more_than(*counts[::-1]))
+        gaps = [
+            np.stack([one[..., MISSING, j], one[..., ROWS, j] - one[..., MISSING, j]], -1) for one in (older, newer)
+        ]
+        changed[j] += GAPS * (exact < level and g_test(gaps[0], gaps[1], merge=False) < level)
+    for j in np.flatnonzero((new[1] - new[0] >= MIN_NEW) & ~moving & (of > 0)).tolist():
+        changed[j] += NEW_VALUES * (more_than((known[j], of[j]), (newer[NEW, j], newer[OF, j])) < level)
     return Compared(psi, missing, new, changed)
 
 
@@ -149,22 +164,37 @@ def stability_index(older: Array, newer: Array) -> Array:
     return np.where((older.sum(axis=0) > 0) & (newer.sum(axis=0) > 0), index, 0.0)
 
 
-def g_test(older: Array, newer: Array) -> float:
-    """Return the p-value of the G test that two rows of counts have the same shares; 1 if only one cell has rows.
+def g_test(older: Array, newer: Array, *, merge: bool = True) -> float:
+    """Return the p-value of the test that newer counts (cells,) have the shares of older ones (blocks, cells).
 
-    >>> round(g_test(np.array([50, 50]), np.array([60, 45])), 3)
+    >>> round(g_test(np.array([[50, 50]]), np.array([60, 45])), 3)
     0.305
+    >>> round(g_test(np.array([[10, 40], [40, 10]]), np.array([60, 45])), 3)  # blocks differ more than windows
+    0.896
     """
-    counts = np.stack([older, newer]).astype(float)
-    n = counts.sum(axis=1)
-    few = counts.sum(axis=0) * n.min() / n.sum() < MIN_EXPECTED
-    counts = np.column_stack([counts[:, ~few], counts[:, few].sum(axis=1)])
-    counts = counts[:, counts.sum(axis=0) > 0]
-    if counts.shape[1] < 2:
+    whole = older.sum(axis=0)
+    if merge:
+        few = (whole + newer) * min(whole.sum(), newer.sum()) < MIN_EXPECTED * (whole.sum() + newer.sum())
+        older, newer = (
+            np.concatenate([one[..., ~few], one[..., few].sum(-1, keepdims=True)], -1) for one in (older, newer)
+        )
+        whole = older.sum(axis=0)
+    cells = int((whole + newer > 0).sum()) - 1
+    if cells < 1:
         return 1.0
-    expected = n[:, None] * counts.sum(axis=0) / n.sum()
-    g = 2.0 * (counts * np.log(np.where(counts > 0, counts, 1.0) / expected)).sum()
-    return float(gammaincc((counts.shape[1] - 1) / 2.0, max(g, 0.0) / 2.0))
+    g, older = _heterogeneity(np.stack([whole, newer])), older[older.sum(axis=1) > 0]
+    p, within = float(gammaincc(cells / 2.0, g / 2.0)), _heterogeneity(older)
+    freedom = cells * (len(older) - 1)
+    if freedom < 1 or gammaincc(freedom / 2.0, within / 2.0) > DEPENDENT:
+        return p
+    return max(p, float(fdtrc(cells, freedom, (g / cells) / (within / freedom))))
+
+
+def _heterogeneity(counts: Array) -> float:
+    """Return the G statistic of several rows of counts."""
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / max(counts.sum(), 1)
+    ratio = np.divide(counts, expected, out=np.ones(counts.shape), where=counts > 0)
+    return max(0.0, 2.0 * float((counts * np.log(ratio)).sum()))
 
 
 def more_than(older: tuple[float, float], newer: tuple[float, float]) -> float:

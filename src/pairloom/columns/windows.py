@@ -85,11 +85,11 @@ class ColumnWindows:
     a cell of its own; categories have a cell for each of the nine most frequent of that block, and one for all others.
     A value is new if it is a category, or a number outside the range, of which the rows up to the end of the older
     window have none. Where tails are heavy, some values are always new. Shares of new values are therefore compared
-    with that of the last block of the older window, relative to the rows before it: without a change, they can only
-    decrease.
+    with the largest of the last blocks of the older window, each relative to the rows before it: without a change, they
+    can only decrease.
 
     ``t``: rows so far. ``block``: the newest rows. ``cuts``: upper ends of the cells, or their categories; infinity if
-    unused. ``older``, ``newer``: counts (:mod:`pairloom.columns.changes`); the newer by block, block k in place k % 8.
+    unused. ``older``, ``newer``: counts by block (:mod:`pairloom.columns.cells`), the newer of block k in place k % 8.
     ``sizes``: numbers of blocks. ``known``: the range of all rows up to the end of the older window. ``older_range``,
     ``newer_range``: by window, and by block. ``clock``: 1 for columns that never decreased and -1 for columns that
     never increased, while most steps changed them, such as a time.
@@ -99,7 +99,7 @@ class ColumnWindows:
 
     block: Annotated[Array, f"f8 {BLOCK} _c"]
     cuts: Annotated[Array, f"f8 {CELLS - 1} _c"]
-    older: Annotated[Array, f"i8 {OF + 1} _c 0:BIG"]
+    older: Annotated[Array, f"i8 {BLOCKS} {OF + 1} _c 0:BIG"]
     newer: Annotated[Array, f"i8 {BLOCKS} {OF + 1} _c 0:BIG"]
     sizes: Annotated[Array, f"i8 2 _c 0:{BLOCKS + 1}"]
     known: Annotated[Array, "f8 2 _c"]
@@ -112,9 +112,10 @@ class ColumnWindows:
     @classmethod
     def empty(cls, c: int) -> Self:
         """Return the state before the first row."""
+        table = (BLOCKS, OF + 1, c)
         return cls(
-            np.full((BLOCK, c), np.nan), np.full((CELLS - 1, c), np.inf), np.zeros((OF + 1, c), np.int64),
-            np.zeros((BLOCKS, OF + 1, c), np.int64), np.zeros((2, c), np.int64), no_range(c), no_range(c),
+            np.full((BLOCK, c), np.nan), np.full((CELLS - 1, c), np.inf), np.zeros(table, np.int64),
+            np.zeros(table, np.int64), np.zeros((2, c), np.int64), no_range(c), no_range(c),
             np.tile(no_range(c), (BLOCKS, 1, 1)), np.zeros(c, np.int64),
         )  # fmt: skip
 
@@ -161,13 +162,10 @@ class ColumnWindows:
 
         A value is new if no row so far had it.
         """
-        rules, blocks = Rules.of(self.n_columns, kinds, n_named), self.t // BLOCK
-        older = self.older + self._newer()
-        last = self.newer[(blocks - 1) % BLOCKS]
-        older[NEW:] = np.where(self.sizes[1] > 0, last[NEW:], self.older[NEW:])
+        rules, started = Rules.of(self.n_columns, kinds, n_named), self.sizes[0] == 0
+        older = np.concatenate([self.older, np.where(self._newest()[:, None], self.newer, 0)])
         # A column that has just started has no window: its rows are those of the newest block.
-        started = self.sizes[0] == 0
-        older[:NEW, started] = counts_of(self.block, rules, self.known, self.cuts)[:NEW, started]
+        older[0, :NEW, started] = counts_of(self.block, rules, self.known, self.cuts)[:NEW, started].T
         ranges = joined(self.older_range, self._newer_range(), range_of(self.block, rules))
         counts = counts_of(values, rules, joined(self.known, ranges), self.cuts)
         compared = compare(older, counts, rules.date | (self.clock != 0), np.full(self.n_columns, True))
@@ -189,7 +187,7 @@ class ColumnWindows:
             self._record(changed, compared, rules)
             self._start(changed, rules)
             # More of the missing values found are no further change.
-            self.older[MISSING : ROWS + 1, compared.changed & GAPS > 0] = 0
+            self.older[0, MISSING : ROWS + 1, compared.changed & GAPS > 0] = 0
         self._fill(np.flatnonzero(~complete & (compared.changed == 0)), place)
         return None
 
@@ -205,14 +203,16 @@ class ColumnWindows:
     def _fill(self, columns: Array, place: int) -> None:
         """Move the newest block to the older window of these columns, which is not complete."""
         counts, ends = self.newer[place], self.newer_range[place]
-        self.older[:NEW, columns] *= self.sizes[0, columns] > 0
-        self.older[:NEW, columns] += counts[:NEW, columns]
-        self.older[NEW:, columns] = counts[NEW:, columns]
+        places = self.sizes[0, columns]
+        self.older[places, :, columns] = counts[:, columns].T
+        early = np.arange(BLOCKS)[:, None] < (places + 1) // 2
+        self.older[:, NEW:, columns] *= ~early[:, None]
         self.older_range[:, columns] = joined(self.older_range, ends)[:, columns]
         self.known[:, columns] = joined(self.known, ends)[:, columns]
         self.sizes[:, columns] += np.array([[1], [-1]])
+        missing = self.older[:, MISSING].sum(axis=0) / np.maximum(self.older[:, ROWS].sum(axis=0), 1)
         for j in columns[np.isin(columns, self.found.places[:, 1])].tolist():
-            self.found.follow(j, self.older[MISSING, j] / self.older[ROWS, j], self.older_range[:, j])
+            self.found.follow(j, float(missing[j]), self.older_range[:, j])
 
     def _start(self, columns: Array, rules: Rules) -> None:
         """Choose new cells of these columns from the newest block; the older window begins after it.
@@ -222,9 +222,10 @@ class ColumnWindows:
         """
         for j in columns.tolist():
             self.cuts[:, j] = cuts_of(self.block[:, j], bool(rules.category[j]))
-        self.older[:, columns] = counts_of(self.block, rules, self.known, self.cuts)[:, columns]
+        self.older[:, :, columns] = 0
+        self.older[0, :, columns] = counts_of(self.block, rules, self.known, self.cuts)[:, columns].T
         self.known[:, columns] = joined(self.known, self._newer_range(), range_of(self.block, rules))[:, columns]
-        self.older[:CELLS, columns], self.sizes[:, columns] = 0, 0
+        self.older[0, :CELLS, columns], self.sizes[:, columns] = 0, 0
         self.older_range[:, columns] = no_range(len(columns))
 
     def _record(self, columns: Array, compared: Compared, rules: Rules) -> None:
@@ -254,7 +255,7 @@ def compare_values(older: Array, newer: Array) -> Array:
     ranges = [range_of(one[:, None], rules) for one in (older, newer)]
     counts = [counts_of(one[:, None], rules, ranges[0], cuts) for one in (older, newer)]
     never = np.full(1, False)
-    return np.asarray(_values(compare(counts[0], counts[1], ~never, never), *ranges)[0])
+    return np.asarray(_values(compare(counts[0][None], counts[1], ~never, never), *ranges)[0])
 
 
 def _values(compared: Compared, older_range: Array, newer_range: Array) -> Array:
