@@ -131,7 +131,7 @@ def test_blocks_that_differ_from_each_other_raise_the_bar():
     for apart, bits in ((0, 3), (200, 0)):
         blocks = [counts([500 + way * apart, 500 - way * apart], 50 + way * apart // 4) for way in (1, -1) * 4]
         assert compare(np.stack(blocks), newer, no, yes).changed[0] == bits
-    older = np.stack([counts([1000, 1000], new=k) for k in (0, 30)])
+    older = np.stack([counts([1000, 1000], new=k) for k in (0, 35)])
     assert compare(older, counts([1000, 1000], new=40), no, yes).changed[0] == 0  # one block had almost as many
 
 

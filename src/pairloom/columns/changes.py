@@ -112,7 +112,7 @@ def compare(older: Array, newer: Array, moving: Array, complete: Array) -> Compa
 
     An index of at least 0.1 is tested by the G statistic of the two rows of counts, which has a chi-squared
     distribution if nothing changed; cells with few rows are merged. The counts of missing values and of new values are
-    tested exactly (hypergeometric); new values are compared with the block that has the largest share of them. Each of
+    tested exactly (hypergeometric); the share of new values must also exceed the largest of any older block. Each of
     the three tests of c columns has the level ``FALSE_RATE`` / (3 c).
 
     If older blocks differ from each other by more than chance (at 5 %), rows depend on each other, and differences
@@ -125,12 +125,11 @@ def compare(older: Array, newer: Array, moving: Array, complete: Array) -> Compa
     Nelder, Generalized Linear Models, 1989, section 4.5 (dispersion).
     """
     whole = older.sum(axis=0)
-    most = np.where(older[:, OF] > 0, older[:, NEW] / np.maximum(older[:, OF], 1), -1.0).argmax(axis=0)
     psi = stability_index(whole[:CELLS], newer[:CELLS])
     n = np.stack([whole[ROWS], newer[ROWS]])
     missing = np.stack([whole[MISSING], newer[MISSING]]) / np.maximum(n, 1)
-    known, of = np.stack([np.take_along_axis(older[:, row], most[None], 0)[0] for row in (NEW, OF)])
-    new = np.stack([known / np.maximum(of, 1), newer[NEW] / np.maximum(newer[OF], 1)])
+    most = (older[:, NEW] / np.maximum(older[:, OF], 1)).max(axis=0)
+    new = np.stack([most, newer[NEW] / np.maximum(newer[OF], 1)])
     level, changed = FALSE_RATE / (3.0 * len(psi)), np.zeros(len(psi), np.int64)
     # Few columns have a large change, and only these are tested.
     for j in np.flatnonzero((psi >= MIN_PSI) & complete & ~moving).tolist():
@@ -142,8 +141,8 @@ def compare(older: Array, newer: Array, moving: Array, complete: Array) -> Compa
             np.stack([one[..., MISSING, j], one[..., ROWS, j] - one[..., MISSING, j]], -1) for one in (older, newer)
         ]
         changed[j] += GAPS * (exact < level and g_test(gaps[0], gaps[1], merge=False) < level)
-    for j in np.flatnonzero((new[1] - new[0] >= MIN_NEW) & ~moving & (of > 0)).tolist():
-        changed[j] += NEW_VALUES * (more_than((known[j], of[j]), (newer[NEW, j], newer[OF, j])) < level)
+    for j in np.flatnonzero((new[1] - new[0] >= MIN_NEW) & ~moving & (whole[OF] > 0)).tolist():
+        changed[j] += NEW_VALUES * (more_than((whole[NEW, j], whole[OF, j]), (newer[NEW, j], newer[OF, j])) < level)
     return Compared(psi, missing, new, changed)
 
 

@@ -85,8 +85,8 @@ class ColumnWindows:
     a cell of its own; categories have a cell for each of the nine most frequent of that block, and one for all others.
     A value is new if it is a category, or a number outside the range, of which the rows up to the end of the older
     window have none. Where tails are heavy, some values are always new. Shares of new values are therefore compared
-    with the largest of the last blocks of the older window, each relative to the rows before it: without a change, they
-    can only decrease.
+    with those of the last blocks of the older window, each relative to the rows before it: without a change, they can
+    only decrease.
 
     ``t``: rows so far. ``block``: the newest rows. ``cuts``: upper ends of the cells, or their categories; infinity if
     unused. ``older``, ``newer``: counts by block (:mod:`pairloom.columns.cells`), the newer of block k in place k % 8.
