@@ -195,6 +195,18 @@ def test_a_change_while_the_older_window_is_filled_is_found():
         assert {column: aspects for _, column, aspects in reversed(what(windows_of(changed, kinds)))} == {0: 2, 1: 4}
 
 
+def test_the_block_of_a_change_is_in_no_window_and_early_blocks_have_no_share_of_new_values():
+    X = stream(4 * BLOCK)[0][:, :1]
+    X[3 * BLOCK :] = 1e9
+    assert windows_of(X[:-1]).sizes[:, 0].tolist() == [2, 0]
+    made = windows_of(X)
+    assert made.sizes[:, 0].tolist() == [0, 0]
+    assert made.older[0, :CELLS].sum() == 0
+    made = windows_of(stream(COMPLETE)[0][:, :1])
+    assert made.older[:, OF, 0].tolist() == [0] * 4 + [BLOCK] * 4
+    assert made.older[:, ROWS, 0].tolist() == [BLOCK] * 8
+
+
 def test_a_slow_change_is_found_against_the_first_rows():
     X = stream(40_000)[0][:, :1] + np.linspace(0, 1.5, 40_000)[:, None]
     assert [aspects & 1 for _, _, aspects in what(windows_of(X))][:2] == [1, 1]
@@ -395,7 +407,7 @@ def test_an_older_file_starts_at_its_row(shifted, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("sizes", 9), ("clock", 3), ("older", -1), ("t", 5), ("cuts", np.nan), ("known", np.nan)],
+    [("sizes", 9), ("older", -1), ("t", 5), ("cuts", np.nan), ("known", np.nan)],
 )
 def test_windows_that_cannot_be_are_refused(fitted, tmp_path, name, value):
     broken = fitted.with_state(copy(fitted.state_))

@@ -118,7 +118,7 @@ def compare(older: Array, newer: Array, moving: Array, complete: Array) -> Compa
     If older blocks differ from each other by more than chance (at 5 %), rows depend on each other, and differences
     between windows are compared with those between blocks, by an F test, where that gives the larger p-value.
 
-    ``moving`` (c,): columns whose values always change, such as dates; only their missing values are tested.
+    ``moving`` (c,): columns whose values always change: dates. Only their missing values are tested.
     ``complete`` (c,): columns whose older window is complete; the index of others is not tested.
 
     Reference: Yurdakul and Naranjo, Statistical properties of the population stability index, 2020; McCullagh and
