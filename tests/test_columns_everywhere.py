@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import pairloom
-from pairloom.base.tree import flatten, same, unflatten
+from pairloom.base.tree import flatten, nbytes, same, unflatten
 from pairloom.columns import Columns
 from pairloom.features import Forest
 from pairloom.systems import FPOGD
@@ -92,7 +92,7 @@ def test_flatten_files_and_memory(form, tmp_path):
             for one in (other, expected):
                 one.partial_fit(frame.iloc[100:], y[100:])
             assert same(other.state_, expected.state_)
-    assert model.nbytes_ == model.stream_.nbytes + model._encoder.nbytes
+    assert model.nbytes_ == model.stream_.nbytes + model._encoder.nbytes + nbytes(model._windows)
 
 
 def test_memory_does_not_grow_with_new_categories():

@@ -45,7 +45,7 @@ def test_trees_change_in_turn_after_the_rows_of_the_clock(growth, engine):
     before = None
     for t in range(n):
         stream.partial_fit(X[t : t + 1], y[t : t + 1])
-        nodes = stream.learned.phi.nodes
+        nodes = stream.learned.phi.nodes.with_room(2 * features.max_leaves - 1, 2 * features.max_leaves - 1)
         now = [np.concatenate([nodes.yes[k], nodes.columns[k], nodes.values[k]]) for k in range(features.n_trees)]
         if before is not None:
             own = [k for k in range(features.n_trees) if not np.array_equal(now[k], before[k])]

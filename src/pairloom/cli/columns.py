@@ -1,9 +1,12 @@
 """What commands print about the columns of a model."""
 
+from dataclasses import asdict
 from typing import Any
 
 from pairloom.cli.console import list_names
+from pairloom.columns.changes import ColumnChange
 from pairloom.columns.report import USELESS, useless_columns
+from pairloom.estimators.column_changes import changes_shown
 
 ADVICE = {"free_text": ", or replace them by columns of hashed words, as scikit-learn's HashingVectorizer makes them"}
 
@@ -44,6 +47,19 @@ def column_lines(values: dict[str, Any]) -> list[str]:
     for name, effects in values["effects"].items():
         lines.append(f"{name}: {', '.join(f'{category!r} {value:+.2f}' for category, value in effects.items())}")
     return lines + [f"{text}: {list_names(values[what])}" for what, text in USELESS.items() if values[what]]
+
+
+def change_values(model: Any) -> list[dict[str, Any]]:
+    """Return the newest change of each column of a model, and the report on its scores, for JSON."""
+    return [asdict(change) for change in changes_shown(model)]
+
+
+def change_lines(changes: list[dict[str, Any]]) -> list[str]:
+    """Return a table of changes, the newest first."""
+    rows = [{**one.cells, "column": repr(one.column)} for one in (ColumnChange(**values) for values in changes)]
+    table = [list(rows[0]), *(list(row.values()) for row in rows)] if rows else []
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in table]
 
 
 def _gaps(missing: float, malformed: int) -> str:

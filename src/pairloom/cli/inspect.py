@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pairloom.base.typing import Array
-from pairloom.cli.columns import column_lines, column_values
+from pairloom.cli.columns import change_lines, change_values, column_lines, column_values
 from pairloom.cli.console import print_result
 from pairloom.cli.fit import AUC_WINDOW
 from pairloom.cli.predict import load_classifier
@@ -36,7 +36,8 @@ def describe(model: Any, path: Path) -> dict[str, Any]:
         "rows": model.n_seen_, "pairs": model.n_pairs_,
         "classes": model.classes_.tolist(), "positive": getattr(model, "pos_label_", None),
         "auc": {"value": auc.value, "low": auc.low, "high": auc.high},
-        **column_values(model), "bytes": model.nbytes_, "file_bytes": path.stat().st_size,
+        **column_values(model), "changes": change_values(model),
+        "bytes": model.nbytes_, "file_bytes": path.stat().st_size,
     }  # fmt: skip
     sizes = strata(model)
     if sizes is not None:
@@ -88,6 +89,7 @@ def _lines(values: dict[str, Any]) -> list[tuple[str, str]]:
         ("size", f"{values['bytes'] / 1e6:.3g} MB in memory, {values['file_bytes'] / 1e6:.3g} MB on disk"),
     ]
     lines += [("columns" if k == 0 else "", text) for k, text in enumerate(column_lines(values))]
+    lines += [("changes" if k == 0 else "", text) for k, text in enumerate(change_lines(values["changes"]))]
     lines += [(name, text) for name, text in values["parts"].items() if name != "portfolio"]
     for name, own in values.get("strata", {}).items():
         shares = np.sort(np.asarray(own))[::-1] / max(np.sum(own), 1e-300)

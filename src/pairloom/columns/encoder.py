@@ -15,6 +15,7 @@ from pairloom.columns.loops import CATEGORY, DATE_WIDTH, NUMBER, OPEN, encode
 from pairloom.columns.reading import Values, read_row, read_table
 from pairloom.columns.state import CODES, COMPACT, MARKED, ColumnsState, Layouts, first_state
 from pairloom.columns.values import is_blank
+from pairloom.columns.windows import ColumnWindows
 
 UNKNOWN_CODE = -1
 """The code of a category that was never learned, while more categories can be added."""
@@ -96,15 +97,18 @@ class Encoder:
             return read_table(self.state, rows, self.part.on_text, dtype)
         return read_row(self.state, rows, self.part.on_text, dtype)
 
-    def learn(self, values: Values, weight: Array, dtype: str) -> Array:
-        """Encode rows and learn them."""
+    def learn(self, values: Values, weight: Array, dtype: str, windows: ColumnWindows | None = None) -> Array:
+        """Encode rows and learn them; ``windows``: those in which changes of the columns are found."""
         if not self.state.statistics.flags.writeable:
             # Mapped from a read-only file: joblib.load(..., mmap_mode="r").
             self.state = copy(self.state)
         if values.kinds is not None:
             self.state.set_kinds(values.kinds)
         self.state.count_malformed({j: len(rows) for j, rows in values.malformed.items()})
-        return self._encode(values, weight, dtype, learn=True)
+        numbers = self._with_codes(values, learn=True)
+        if windows is not None:
+            windows.add(numbers, self.state.kinds, self.n_named)
+        return self._encode(numbers, weight, dtype, learn=True)
 
     def count_malformed(self, counts: Mapping[str, int]) -> None:
         """Add numbers of malformed values, by column, that were missing in the rows learned."""
@@ -116,13 +120,16 @@ class Encoder:
         if values.kinds is not None:
             for j in np.flatnonzero(self.state.kinds == OPEN).tolist():
                 values.columns[j] = np.nan if values.one else np.full(values.n, np.nan)
-        return self._encode(values, np.ones(0), dtype, learn=False)
+        return self._encode(self._with_codes(values, learn=False), np.ones(0), dtype, learn=False)
 
-    def _encode(self, values: Values, weight: Array, dtype: str, *, learn: bool) -> Array:
+    def compare(self, windows: ColumnWindows, values: Values) -> tuple[Array, Array]:
+        """Compare rows with windows, as ``compare_with`` does; changes nothing."""
+        return windows.compare_with(self._with_codes(values, learn=False), self.state.kinds, self.n_named)
+
+    def _encode(self, numbers: Array, weight: Array, dtype: str, *, learn: bool) -> Array:
         state = self.state
-        numbers = self._with_codes(values, learn)
         compact = state.layout == COMPACT
-        out = np.full((values.n, state.width), np.nan if compact else 0.0)
+        out = np.full((len(numbers), state.width), np.nan if compact else 0.0)
         encode(
             numbers, weight, state.kinds, state.starts, state.statistics, learn, compact or state.layout == CODES,
             self.part.marks_after if state.layout == MARKED else -1, UNKNOWN_CODE if compact else np.nan, self.n_named,

@@ -14,6 +14,7 @@ from pairloom.columns.frames import Table, is_named, table_of
 from pairloom.columns.kinds import ColumnsLike, columns_of
 from pairloom.columns.reading import Values
 from pairloom.columns.state import Layouts
+from pairloom.columns.windows import ColumnWindows
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,13 @@ class Incoming:
         encoder = self.encoder or Encoder.of_table(columns_of(columns), self.rows, layouts)
         return replace(self, rows=encoder.read(self.rows, self.dtype), encoder=encoder)
 
-    def numbers(self, weight: Array) -> Any:
-        """Return the rows as the model learns them; the encoder learns them too."""
-        return self.rows if self.encoder is None else self.encoder.learn(self.rows, weight, self.dtype)
+    def numbers(self, weight: Array, windows: ColumnWindows | None = None) -> Any:
+        """Return the rows as the model learns them; the encoder learns them too, and ``windows`` of their columns."""
+        if self.encoder is not None:
+            return self.encoder.learn(self.rows, weight, self.dtype, windows)
+        if windows is not None:
+            windows.add(self.rows.toarray() if is_sparse(self.rows) else self.rows)
+        return self.rows
 
 
 def first_row(x: Any, dtype: str, columns: ColumnsLike, layouts: Layouts) -> Incoming | None:

@@ -6,6 +6,7 @@ from string import punctuation
 
 import numpy as np
 
+from pairloom.columns.changes import ColumnChange
 from pairloom.columns.encoder import Encoder
 from pairloom.columns.loops import CATEGORY, COUNT, DROP, HIGH, ID_ROWS, LOW, MISSING, REPEATS, looks_like_id
 
@@ -32,6 +33,8 @@ class ColumnReport:
     ones included. ``malformed``: numbers of malformed values that were treated as missing, of columns that have any.
     ``categories``: those that are stored. ``effects``: for each category column of a model, the five categories
     that matter most, with the log-odds of the target relative to all rows (of real labels, the difference of means).
+    ``changes``: the newest change of each column that has changed, of an ``AUCClassifier``
+    (:class:`~pairloom.columns.changes.ColumnChange`).
 
     Columns of little use to a model, which columns={name: "drop"} drops: ``constant``, with at most one distinct value
     so far; ``id_like``, which look like ids; ``free_text``, whose values are sentences.
@@ -45,6 +48,7 @@ class ColumnReport:
     missing: dict[str, float]
     malformed: dict[str, int]
     effects: dict[str, dict[str, float]] = field(default_factory=dict)
+    changes: dict[str, ColumnChange] = field(default_factory=dict)
 
 
 def report_of(encoder: Encoder) -> ColumnReport:

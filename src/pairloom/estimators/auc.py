@@ -12,10 +12,12 @@ from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
+from pairloom.columns.changes import ColumnChange
 from pairloom.columns.state import COMPACT, PLAIN, Layouts
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.classifier import PairwiseClassifier
+from pairloom.estimators.column_changes import changes_found, compare_rows
 from pairloom.estimators.monitor.figure import plot_view
 from pairloom.estimators.monitor.view import view_of
 from pairloom.estimators.monitor.writer import ROWS_PER_CHECK, Writer
@@ -75,6 +77,7 @@ class AUCClassifier(PairwiseClassifier):
     Attributes
     ----------
     race_ : standings over the whole stream, a dict of the columns row, name, auc (of recent windows) and share.
+    column_changes_ : changes of columns, found without labels (:class:`~pairloom.columns.changes.ColumnChange`).
     mixture_ : names of the candidates that make the predictions, in order of their weight.
     n_pairs_ : number of pairs of different classes among the rows so far, by weight.
     loss_ : share of wrongly ordered pairs among the newest 4,096 rows, each scored before it was learned.
@@ -103,6 +106,7 @@ class AUCClassifier(PairwiseClassifier):
     """
 
     local: ClassVar[tuple[str, ...]] = ("monitor",)
+    finds_column_changes: ClassVar[bool] = True
     former_defaults: ClassVar[dict[str, Any]] = {"portfolio": FORMER_PORTFOLIO}
     _calibration: ClassVar[Calibration] = Calibration(of_race=True)
 
@@ -157,7 +161,7 @@ class AUCClassifier(PairwiseClassifier):
         state = self.state_
         race: Any = self.stream_.model
         stream = replace(state.stream, learned=race.frozen(state.stream.learned))
-        return self.with_state(replace(state, stream=copy(stream)))
+        return self.with_state(copy(replace(state, stream=stream)))
 
     def _learn(self, *args: Any, **rest: Any) -> Self:
         if self._started:
@@ -215,6 +219,31 @@ class AUCClassifier(PairwiseClassifier):
         race: Any = self.stream_.model
         names: list[str] = race.mixture(self._learned)
         return names
+
+    @property
+    def column_changes_(self) -> list[ColumnChange]:
+        """Changes of columns, found without labels, in the order of their rows: the newest 256.
+
+        They do not change the model; ``changes_`` lists the rows at which it forgot the past. Empty with more than 200
+        columns.
+        """
+        check_is_fitted(self)
+        return changes_found(self)
+
+    def column_changes(self, X: Any = None) -> dict[str, ColumnChange]:
+        """Compare rows that were not learned with those that were, without labels; None compares the newest rows.
+
+        Returns a report on each column, and one on the scores under the name "(score)". ``changed`` of a report states
+        what raised an alarm, and is empty without one. If rows are independent and nothing has changed, a call raises
+        a false alarm, in any of the columns, with a probability of at most 1e-4. There is no alarm for scores, which
+        also change while the model learns. With more than 200 columns, only the scores are compared.
+
+        ``X`` is compared with the newest 4,096 rows and those of the older window
+        (:class:`~pairloom.columns.windows.ColumnWindows`), the newest 4,096 rows with the older window; their scores
+        with those that the newest 4,096 rows had on arrival, the newest half of these with the other half.
+        """
+        check_is_fitted(self)
+        return compare_rows(self, X)
 
     def plot_race(self, axes: "Sequence[Axes] | None" = None) -> "Sequence[Axes]":
         """Plot ``race_`` over the whole stream: the AUC of the candidates, and their shares below."""

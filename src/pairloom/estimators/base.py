@@ -13,6 +13,7 @@ from pairloom.base.batch import TimeColumn
 from pairloom.base.checks import check_choice
 from pairloom.base.compact import CODE
 from pairloom.base.randomness import RandomState, next_seed
+from pairloom.base.tree import nbytes
 from pairloom.base.typing import Array
 from pairloom.base.validation import as_rows, check_finite, checked_rows, row_of
 from pairloom.columns import ColumnReport, ColumnsLike
@@ -31,11 +32,13 @@ from pairloom.columns.kinds import columns_of
 from pairloom.columns.report import report_of
 from pairloom.columns.state import COMPACT, MARKED, PLAIN, ColumnsState, Layouts
 from pairloom.columns.times import time_of_row, times_of_array, times_of_frame
+from pairloom.columns.windows import ColumnWindows
 from pairloom.engines.base import EngineName
 from pairloom.engines.state import LOSS, PAIRS, STEPS
 from pairloom.estimators.card import Card
 from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.class_weight import ClassCounts
+from pairloom.estimators.column_changes import changes_found, newest_by_column
 from pairloom.estimators.parameters import estimator
 from pairloom.estimators.saving import SavableEstimator
 from pairloom.features.encoding import Encoding
@@ -90,6 +93,7 @@ class StreamEstimator(SavableEstimator):
     _encoder: Encoder | None = field(default=None, init=False)
     _class_counts: ClassCounts | None = field(default=None, init=False)
     _alerts: AlertBudget | None = field(default=None, init=False)
+    _windows: ColumnWindows | None = field(default=None, init=False)
 
     def _new_stream(self, labels: Labels | None, rows: Incoming) -> Stream:
         """Return a stream initialized for rows with these columns; raise ValueError if a part does not fit."""
@@ -124,7 +128,7 @@ class StreamEstimator(SavableEstimator):
     def nbytes_(self) -> int:
         """Bytes of all arrays of the model."""
         check_is_fitted(self)
-        return self.stream_.nbytes + (0 if self._encoder is None else self._encoder.nbytes)
+        return self.stream_.nbytes + nbytes(self._windows) + (0 if self._encoder is None else self._encoder.nbytes)
 
     @property
     def columns_(self) -> ColumnReport | None:
@@ -133,6 +137,7 @@ class StreamEstimator(SavableEstimator):
         if self._encoder is None:
             return None
         encoding, state, report = self.stream_.encoding, self.stream_.state, report_of(self._encoder)
+        report.changes.update(newest_by_column(changes_found(self)))
         if encoding is not None and state is not None and state.encoding is not None:
             places = self._encoder.state.places
             hidden = {*report.id_like, *report.free_text} - dict(self._encoder.part.kinds).keys()
@@ -295,6 +300,7 @@ class StreamEstimator(SavableEstimator):
         if row.encoder is not None:
             names = row.encoder.state.names
             self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
+        self._windows = self._new_windows()
 
 
 def forgetting_of(

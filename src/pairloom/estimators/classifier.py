@@ -129,7 +129,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         self._class_counts, weight = with_balanced_weight(
             self.class_weight, self._class_counts, self._labels, codes, weight
         )
-        self.stream_.learn(Batch(row.numbers(weight), codes, weight, query_code(None), row.time))
+        self.stream_.learn(Batch(row.numbers(weight, self._windows), codes, weight, query_code(None), row.time))
         self.stream_.warn_if_unstable(stacklevel=3)
         return self
 
@@ -187,6 +187,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         """Replace the model and store the columns of X."""
         validate_data(self, X, reset=True, skip_check_array=True)
         self._encoder, self.stream_ = incoming.encoder, stream
+        self._windows = self._new_windows()
         self._forget()
 
     def _batch(
@@ -194,7 +195,8 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
     ) -> tuple[ClassCounts | None, Batch]:
         """Return the class counts after these rows, and the rows to learn."""
         counts, weight = with_balanced_weight(self.class_weight, counts, labels, codes, weight)
-        return counts, Batch(rows.numbers(weight), codes, weight, query_codes(None, len(codes)), rows.time)
+        numbers = rows.numbers(weight, self._windows)
+        return counts, Batch(numbers, codes, weight, query_codes(None, len(codes)), rows.time)
 
     def _pieces(self, work: DeferredSignals, n: int) -> Iterator[slice]:
         """Split the rows of a call into pieces to learn; the split does not change the model."""

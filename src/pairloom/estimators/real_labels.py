@@ -197,7 +197,7 @@ class PairwiseEstimator(StreamEstimator):
             if first:
                 validate_data(self, X, reset=True, skip_check_array=True)
                 seed_of(self.random_state)
-                self._encoder, self.stream_ = incoming.encoder, stream
+                self._encoder, self.stream_, self._windows = incoming.encoder, stream, self._new_windows()
             for rows in work.pieces(stream.n_seen, len(labels)):
                 stream.broken = True
                 part = incoming if len(labels[rows]) == len(labels) else incoming[rows]

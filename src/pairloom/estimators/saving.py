@@ -16,6 +16,7 @@ from pairloom.columns import ColumnsLike
 from pairloom.columns.encoder import Encoder
 from pairloom.columns.kinds import columns_of
 from pairloom.columns.state import COMPACT, ColumnsState
+from pairloom.columns.windows import WIDEST, ColumnWindows
 from pairloom.estimators.class_labels import Labels, declared_classes
 from pairloom.estimators.class_weight import ClassCounts, check_class_weight, is_balanced
 from pairloom.estimators.scikit_learn import BaseEstimator
@@ -29,7 +30,8 @@ class EstimatorState:
 
     ``columns``: the encoder of named columns, if rows are frames or mappings.
     ``class_counts``: the counts of ``class_weight="balanced"``; None for other weights.
-    ``alerts``: the alert budget, if one was requested.
+    ``alerts``: the alert budget, if one was requested. ``windows``: the windows in which changes of columns are found,
+    if they are.
     """
 
     names: list[str] | None
@@ -39,6 +41,7 @@ class EstimatorState:
     columns: ColumnsState | None = field(default=None, metadata=OPTIONAL)
     class_counts: ClassCounts | None = field(default=None, metadata=OPTIONAL)
     alerts: AlertBudget | None = field(default=None, metadata=OPTIONAL)
+    windows: ColumnWindows | None = field(default=None, metadata=OPTIONAL)
 
 
 class SavableEstimator(Savable, BaseEstimator, ABC):
@@ -58,6 +61,9 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     names_classes: ClassVar[bool] = False
     """Whether classes may be declared before the first row."""
 
+    finds_column_changes: ClassVar[bool] = False
+    """Whether changes of columns are looked for."""
+
     columns: ColumnsLike
     n_features_in_: int
     feature_names_in_: Array
@@ -67,6 +73,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     _encoder: Encoder | None
     _class_counts: ClassCounts | None
     _alerts: AlertBudget | None
+    _windows: ColumnWindows | None
 
     @abstractmethod
     def _stream_of(self, labels: Labels | None, seed: int | None, columns: ColumnsState | None) -> Stream:
@@ -81,7 +88,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         return EstimatorState(
             None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state,
             None if self._encoder is None else self._encoder.state,
-            self._class_counts, self._alerts,
+            self._class_counts, self._alerts, self._windows,
         )  # fmt: skip
 
     def with_state(self, state: EstimatorState) -> Self:
@@ -98,7 +105,13 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         made._alerts = copy(state.alerts)
         if state.names is not None:
             made.feature_names_in_ = np.asarray(state.names, dtype=object)
+        made._windows = made._new_windows() if state.windows is None else state.windows
         return made
+
+    def _new_windows(self) -> ColumnWindows | None:
+        """Return empty windows, if changes of columns are looked for and there are not too many columns."""
+        found = self.finds_column_changes and self.n_features_in_ <= WIDEST
+        return ColumnWindows.empty(self.n_features_in_) if found else None
 
     def _saved_params(self) -> dict[str, Any]:
         return {name: value for name, value in self.get_params(deep=False).items() if name not in self.local}
@@ -149,6 +162,9 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
             raise WrongState("must be absent: the header has them", "names")
         if state.class_counts is not None and state.labels is not None:
             state.class_counts.check_with(state.labels)
+        n_columns = state.stream.n_features if state.columns is None else len(state.columns.names)
+        if state.windows is not None and (not self.finds_column_changes or state.windows.n_columns != n_columns):
+            raise WrongState(f"must be of {n_columns} columns", "windows")
         if state.columns is not None and state.columns.layout != COMPACT:
             self._check_columns(state.columns, state.stream.n_features)
 

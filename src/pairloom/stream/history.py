@@ -118,16 +118,16 @@ class StreamHistory(Hook):
         places, targets = rows % N_RECENT, model.pairs.targets
         scores, labels = arrivals.scores[places], recent.labels[places]
         areas = np.array(mean_area(scores, labels, recent.weights[places], targets))
-        odds, positive = self._one_score(fit.a * scores + fit.b), self._positive(labels, targets)
+        odds, positive = self.one_score(fit.a * scores + fit.b), self._positive(labels, targets)
         quantiles = np.stack([_quantiles(odds[side]) for side in (positive, ~positive)])
-        own.add(state.t, areas, _alerts(self._one_score(scores[rows >= own.last]), own.cuts), quantiles)
-        own.cuts[:] = _thresholds(self._one_score(recent.scores[places]))
+        own.add(state.t, areas, _alerts(self.one_score(scores[rows >= own.last]), own.cuts), quantiles)
+        own.cuts[:] = _thresholds(self.one_score(recent.scores[places]))
 
     def check(self, own: Timeline, state: StreamState, model: Model) -> None:
         if own.rows.max() > state.t or max(0, own.count - 1) * own.each + own.open > state.t:
             raise ValueError(f"must be of {state.t} rows")
 
-    def _one_score(self, scores: Array) -> Array:
+    def one_score(self, scores: Array) -> Array:
         """Return one score per row, from those for all targets."""
         if scores.shape[1] == 1:
             return scores[:, 0]

@@ -10,6 +10,7 @@ from string import Template
 import numpy as np
 
 from pairloom.base.typing import Array
+from pairloom.columns.changes import ARROW
 from pairloom.estimators.monitor.panels import Band, Line, Panel, panels_of, row_ticks
 from pairloom.estimators.monitor.view import View
 from pairloom.stream.history import ALERT_RATE
@@ -23,6 +24,10 @@ SVG_SIZE = 1000.0
 
 PANEL_PIXELS = 120
 """Height of a panel of height 1, in pixels."""
+
+
+MAX_CHANGES = 30
+"""Columns in the table of changes."""
 
 
 class Markup(str):
@@ -65,7 +70,7 @@ def page(view: View, when: datetime) -> str:
     )
     shown = [_section(panel, view, last=panel is panels[-1]) for panel in panels]
     unit = element("p", "rows", class_="unit")
-    body = joined([header, _numbers(view), element("main", *shown), unit], "\n")
+    body = joined([header, _numbers(view), element("main", *shown), unit, _changes(view)], "\n")
     text = Template(_resource("page.html"))
     return text.substitute(seconds=RELOAD_SECONDS, title=joined([title]), style=_resource("style.css"), body=body)
 
@@ -128,6 +133,23 @@ def _section(panel: Panel, view: View, *, last: bool) -> Markup:
         style=f"height:{panel.height * PANEL_PIXELS:.0f}px",
     )
     return element("section", head, plot, class_="panel")
+
+
+def _changes(view: View) -> Markup | None:
+    """The table of columns that have changed, the newest first."""
+    if not view.changes:
+        return None
+    cells = [one.cells for one in view.changes]
+    head = element("tr", *(element("th", name, scope="col") for name in cells[0]))
+    rows = [element("tr", *(element("td", _shown(text)) for text in own.values())) for own in cells[:MAX_CHANGES]]
+    more = f" of {len(cells):,} columns" if len(cells) > MAX_CHANGES else ""
+    about = element("p", f"the newest change of each column{more}, found without labels; older, then newer rows")
+    title = element("div", element("h2", "Changes of columns"), about, class_="head")
+    return element("section", title, element("table", element("thead", head), element("tbody", *rows)), id="changes")
+
+
+def _shown(text: str) -> str:
+    return _signed(text.replace(ARROW, " \N{RIGHTWARDS ARROW} "))
 
 
 def _svg(panel: Panel, view: View) -> Markup:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairloom.base.typing import Array
+from pairloom.columns.changes import ColumnChange
 from pairloom.estimators.class_weight import is_balanced, without_class_weight
+from pairloom.estimators.column_changes import changes_shown
 from pairloom.metrics.intervals import Area
 from pairloom.race.standings import Standing
 from pairloom.stream import AlertBudget, DriftWatch
@@ -25,7 +27,7 @@ class View:
     rows. ``scores`` (points, 2, 5): quantiles for the positive class and for the others, whose names are in ``names``.
     ``alarms``: rows at which drift was detected, if it is ``watched``. ``members``: names and shares of the mixture.
     ``positives``: weight and share of the positive rows, without class weights. ``budget``: the alert budget of the
-    model. Values not known yet are None.
+    model. ``changes``: the newest change of each column, and the report on the scores. Values not known yet are None.
     """
 
     rows: int = 0
@@ -38,6 +40,7 @@ class View:
     watched: bool = False
     standings: Sequence[Standing] = ()
     members: Sequence[tuple[str, float]] = ()
+    changes: Sequence[ColumnChange] = ()
     area: Area | None = None
     positives: tuple[float, float] | None = None
     threshold: float | None = None
@@ -67,6 +70,7 @@ def view_of(model: "AUCClassifier") -> View:
         watched=drift is not None,
         standings=model._learned.standings,
         members=_members(model),
+        changes=tuple(changes_shown(model)),
         area=None if np.isnan(area.value) else area,
         positives=_positives(model, positive),
         threshold=_threshold(model),
