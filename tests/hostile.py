@@ -27,8 +27,21 @@ def read(path):
     arrays = {}
     for name, about in header.pop("arrays").items():
         dtype, count = np.dtype(about["dtype"]), int(np.prod(about["shape"]))
-        arrays[name] = np.frombuffer(raw, dtype, count, about["offset"]).reshape(about["shape"]).copy()
+        if "nonzero" in about:
+            content = unpacked(raw, about["offset"], count * dtype.itemsize, about["nonzero"])
+            arrays[name] = np.frombuffer(content, dtype, count).reshape(about["shape"]).copy()
+        else:
+            arrays[name] = np.frombuffer(raw, dtype, count, about["offset"]).reshape(about["shape"]).copy()
     return header, arrays
+
+
+def unpacked(raw, offset, size, nonzero):
+    """Return the bytes of a packed array."""
+    n = (size + 3) // 4
+    marked = [raw[offset + k // 8] >> k % 8 & 1 for k in range(n)]
+    assert sum(marked) == nonzero
+    words = iter(np.frombuffer(raw, "<u4", nonzero, offset + (n + 7) // 8).tolist())
+    return b"".join((next(words) if bit else 0).to_bytes(4, "little") for bit in marked)[:size]
 
 
 def sign(header, arrays, table=None):

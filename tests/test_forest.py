@@ -250,7 +250,7 @@ def test_no_tree_has_more_leaves_than_it_may_and_no_leaf_less_than_two_rows(max_
 def test_there_is_room_for_the_nodes_of_the_largest_tree_only():
     nodes = Nodes.stumps(2, 1)
     assert nodes.with_room(1, 99) is nodes
-    for wanted, room in ((20, 20), (21, 25), (70, 70), (71, 87), (95, 99)):
+    for wanted, room in ((20, 20), (21, 22), (80, 80), (81, 90), (95, 99)):
         before, nodes = nodes, nodes.with_room(wanted, 99)
         now = before.yes.shape[1]
         assert nodes.yes.shape == (2, room)

@@ -181,6 +181,7 @@ def test_a_tree_whose_nodes_are_not_its_own_is_cut_to_the_room_that_there_is():
         nodes = Nodes.stumps(1, 1, 15)
         nodes.yes[0] = yes
         nodes.values[0] = np.where(nodes.yes[0] == np.arange(15), np.inf, 0.0)
+        nodes.missing_yes[0] = nodes.yes[0] == np.arange(15)
         nodes.cells[0, 0] = rng.integers(8, size=15)
         tree, cells = unfolded(nodes.columns[0], nodes.values[0], nodes.yes[0], nodes.missing_yes[0], nodes.cells[0, 0])
         assert len(tree.yes) == len(cells) <= 15

@@ -135,7 +135,7 @@ def test_maps_without_a_frozen_form_are_named(stream):
 def test_files_of_frozen_trees_that_run_in_circles_are_refused(model, tmp_path):
     frozen = model.frozen()
     forest = next(one for one in frozen.stream_.learned.members if hasattr(one, "yes"))
-    inner = np.argwhere(forest.yes != np.arange(forest.yes.shape[1]))[-1]
+    inner = np.argwhere(forest.yes > np.arange(forest.yes.shape[1]))[-1]
     forest.yes[tuple(inner)] = 0
     with pytest.raises(ValueError, match=r"not saved: .*members.\d must have every node after its parent"):
         pairloom.save(frozen, tmp_path / "bad.pairloom")

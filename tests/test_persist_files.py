@@ -5,7 +5,9 @@ import json
 import lzma
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import fields
+from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, get_args, get_origin
 
@@ -22,6 +24,7 @@ from pairloom.base.typing import Array
 from pairloom.estimators import FeatureTransformer
 from pairloom.features import RandomFourier
 from pairloom.persist import ModelFileError
+from pairloom.persist.format import read_file, write_file
 from pairloom.systems import FPOGD, OPERA
 from tests.conftest import make_stream
 from tests.generic import forms, make
@@ -106,13 +109,70 @@ def test_the_header_is_strict_json_and_arrays_are_aligned(path):
     size = int.from_bytes(raw[8:16], "little")
     header = json.loads(raw[16 : 16 + size], parse_constant=pytest.fail)
     assert raw[:8] == b"pairloom"
-    assert header["schema"] == 2
+    assert header["schema"] == 3
     assert header["pairloom"] == pairloom.__version__
     assert header["model"]["part"] == "FPOGD"
     assert header["model"]["eps"] == {"float": "inf"}
     assert header["state"]["values"]["stream.t"] == 100
     assert all(about["offset"] % 64 == 0 for about in header["arrays"].values())
     assert b"pickle" not in raw
+
+
+ARRAYS = {
+    "zeros": np.zeros((3, 1000)),
+    "odd": np.arange(4099, dtype=np.uint8) * (np.arange(4099) % 7 == 0),
+    "negative zeros": np.where(np.arange(2000) % 3, 0.0, -0.0),
+    "bools": np.arange(9000) > 8990,
+    "full": np.random.default_rng(0).normal(size=1000),
+    "text": np.array([""] * 2000 + ["word"]),
+    "empty": np.zeros((0, 4)),
+    "Fortran": np.asfortranarray(np.eye(60, 70)),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_without_their_zeros_have_the_same_bits(path, name):
+    array = ARRAYS[name]
+    write_file(path, {}, {"a": array, "b": np.arange(5.0)})
+    found = read_file(path)[1]
+    assert (found["a"].dtype, found["a"].shape, found["a"].tobytes()) == (array.dtype, array.shape, array.tobytes())
+    assert found["a"].flags.writeable
+    assert found["b"].tolist() == [0, 1, 2, 3, 4]
+    assert read(path)[1]["a"].tobytes() == array.tobytes()  # by the documentation of the format
+    if name in ("zeros", "odd", "negative zeros", "bools", "text", "Fortran"):
+        assert path.stat().st_size < array.nbytes
+
+
+@pytest.mark.parametrize("nonzero", [-1, 0, 2, 3, 1500, 1501, 2**60, None, True, 1.0, "1"])
+def test_a_wrong_number_of_words_is_refused(path, nonzero):
+    array = np.zeros(1000, np.float32)
+    array[[3, 700]] = 1.0
+    write_file(path, {}, {"a": np.pad(array, (0, 500))})
+    raw = path.read_bytes()
+    header = json.loads(raw[16 : 16 + int.from_bytes(raw[8:16], "little")])
+    start = header["arrays"]["a"]["offset"]
+    header["arrays"]["a"]["nonzero"] = nonzero
+    body = raw[:8] + (start - 16).to_bytes(8, "little") + json.dumps(header, separators=(",", ":")).encode()
+    assert len(body) <= start
+    body = body.ljust(start) + raw[start:-32]
+    path.write_bytes(body + blake2b(body, digest_size=32).digest())
+    if nonzero == 2:
+        assert np.flatnonzero(read_file(path)[1]["a"]).tolist() == [3, 700]
+        return
+    with pytest.raises(ModelFileError, match=r"array 'a'|longer than its header|ends before|truncated"):
+        read_file(path)
+
+
+def test_reading_zeros_takes_a_bounded_multiple_of_the_file(path):
+    write_file(path, {}, {"a": np.zeros(4_000_000)})
+    size = path.stat().st_size
+    assert size < 4_000_000 * 8 / 31
+    tracemalloc.start()
+    try:
+        assert not read_file(path)[1]["a"].any()
+        assert tracemalloc.get_traced_memory()[1] < 43 * size
+    finally:
+        tracemalloc.stop()
 
 
 # Errors.
@@ -154,9 +214,9 @@ def test_what_a_file_cannot_hold_is_refused(model, text, path):
 def test_a_file_of_a_later_version_says_which_pairloom_reads_it(path):
     save(FPOGD(), path)
     header, arrays = read(path)
-    path.write_bytes(sign({**header, "schema": 3, "pairloom": "3.1.4"}, arrays))
+    path.write_bytes(sign({**header, "schema": 4, "pairloom": "4.1.4"}, arrays))
     with pytest.raises(
-        ModelFileError, match=r"written by pairloom 3.1.4 in version 3 .*install pairloom 3.1.4 or newer"
+        ModelFileError, match=r"written by pairloom 4.1.4 in version 4 .*install pairloom 4.1.4 or newer"
     ):
         load(path)
     path.write_bytes(sign({**header, "schema": None}, arrays))
@@ -213,10 +273,11 @@ def test_import_stays_light():
 # The first file of every version loads.
 
 
-def test_the_file_of_version_1_still_loads(path):
+@pytest.mark.parametrize("version", [1, 3])
+def test_the_first_file_of_a_version_still_loads(path, version):
     """Written by pairloom 0.1.0: ``FPOGD(n_components=16, max_strata=4, random_state=0)`` after 200 rows."""
-    path.write_bytes(gzip.decompress((DATA / "model-1.pairloom.gz").read_bytes()))
-    expected = json.loads((DATA / "model-1.json").read_text())
+    path.write_bytes(gzip.decompress((DATA / f"model-{version}.pairloom.gz").read_bytes()))
+    expected = json.loads((DATA / f"model-{version}.json").read_text())
     model = load(path)
     X, y = make_stream("random", 300, 3)
     assert model.n_seen_ == 200

@@ -33,7 +33,7 @@ class Nodes:
     At a node, a row goes to ``yes`` if its value in ``columns`` is at most ``values``, or is missing and
     ``missing_yes``; otherwise to the node after ``yes``. A leaf has an infinite value and is its own ``yes``. These
     arrays are featureids, values, truenodeids and missing_value_tracks_true of ONNX's TreeEnsemble; falsenodeids are
-    ``yes`` + 1.
+    ``yes`` + 1. Room that is not used is 0 everywhere: files leave out zeros.
     ``cells`` (T, K, N): the number of a node among those of its tree that are coordinates of level k.
     """
 
@@ -50,18 +50,17 @@ class Nodes:
     def stumps(cls, n_trees: int, n_levels: int, n_nodes: int = 1) -> "Nodes":
         """Return trees of one leaf, with room for ``n_nodes``."""
         shape = (n_trees, n_nodes)
-        here = np.tile(np.arange(shape[1], dtype=np.int32), (n_trees, 1))
-        return cls(
-            np.zeros(shape, np.int32), np.full(shape, np.inf), here, np.ones(shape, bool),
-            np.zeros((n_trees, n_levels, shape[1]), np.int32),
-        )  # fmt: skip
+        values, missing_yes = np.zeros(shape), np.zeros(shape, bool)
+        values[:, 0], missing_yes[:, 0] = np.inf, True
+        yes, cells = np.zeros(shape, np.int32), np.zeros((n_trees, n_levels, n_nodes), np.int32)
+        return cls(np.zeros(shape, np.int32), values, yes, missing_yes, cells)
 
     def with_room(self, n_nodes: int, most: int) -> "Nodes":
-        """Return trees with room for ``n_nodes`` in each: these, or a copy with a quarter more room, up to ``most``."""
+        """Return trees with room for ``n_nodes`` in each: these, or a copy with an eighth more room, up to ``most``."""
         n_trees, n_levels, now = self.cells.shape
         if n_nodes <= now:
             return self
-        wide = Nodes.stumps(n_trees, n_levels, max(n_nodes, min(most, now + now // 4)))
+        wide = Nodes.stumps(n_trees, n_levels, max(n_nodes, min(most, now + now // 8)))
         for name in ("columns", "values", "yes", "missing_yes", "cells"):
             getattr(wide, name)[..., :now] = getattr(self, name)
         wide.values = wide.values.astype(self.values.dtype, copy=False)
@@ -99,7 +98,11 @@ def check_order(values: Array, yes: Array, missing_yes: Array | None) -> None:
     """Raise ValueError unless every node comes after its parent, so that every path ends in a leaf."""
     here = np.arange(yes.shape[1])
     leaf = (yes == here) & (values == np.inf) & (True if missing_yes is None else missing_yes)
-    if not (leaf | ((yes > here) & (yes + 1 < len(here)) & np.isfinite(values))).all():
+    inner = (yes > here) & (yes + 1 < len(here)) & np.isfinite(values)
+    unused = (yes == 0) & (values == 0) & (here > 0)
+    first = np.where(inner, yes, 0)
+    reached = np.take_along_axis(unused, first, axis=1) | np.take_along_axis(unused, first + inner, axis=1)
+    if not (leaf | inner | unused).all() or reached.any():
         raise ValueError("must have every node after its parent")
 
 

@@ -3,11 +3,12 @@
     offset 0    8 bytes   b"pairloom"
            8    8 bytes   length of the header, little-endian
           16              the header: JSON, padded with spaces so that it ends at a multiple of 64
-                          raw arrays, C order, little-endian, each at the next multiple of 64
+                          arrays, C order, little-endian, each at the next multiple of 64
          -32    32 bytes  BLAKE2b digest of all bytes before it
 
-The header's ``arrays`` has the dtype, shape and offset of each array, in the order of the file. A file contains no
-code.
+The header's ``arrays`` has the dtype, shape and offset of each array, in the order of the file. If it also has
+``nonzero``, the array is packed: a bit for each of its 4-byte words (the first in the lowest bit of the first byte),
+1 if the word is not 0, and these ``nonzero`` words. A file contains no code.
 """
 
 import json
@@ -24,6 +25,7 @@ import numpy as np
 
 from pairloom.base.files import replacing
 from pairloom.base.typing import Array
+from pairloom.persist.packed import n_words, pack, packed_size, unpack
 
 MAGIC = b"pairloom"
 ALIGNMENT, DIGEST_SIZE, CHUNK_SIZE = 64, 32, 1 << 20
@@ -47,10 +49,11 @@ class ModelFileError(ValueError):
 def write_file(path: Path, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write a file atomically: to a temporary file beside it, flushed to disk, then renamed."""
     raw = {name: _little_endian(name, array) for name, array in arrays.items()}
-    text = _header_of(header, raw)
+    packed = {name: pack(array) or (array, None) for name, array in raw.items()}
+    text = _header_of(header, raw, packed)
     try:
         with replacing(path) as file:
-            _write(file, text, raw.values())
+            _write(file, text, [content for content, _ in packed.values()])
     except OSError as error:
         problem = f"{error.strerror}; the model was not saved, and an existing file is unchanged"
         raise OSError(error.errno, problem, os.path.realpath(path)) from error
@@ -111,16 +114,30 @@ def _read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, Array]]:
     digest = blake2b(start + text, digest_size=DIGEST_SIZE)
     header = _parse(text)
     made = {}
-    for name, (dtype, shape) in _array_table(header, 16 + length, end).items():
-        made[name] = array = np.empty(shape, dtype)
-        if array.size:
-            _fill(file, array.reshape(-1).view(np.uint8).data, digest)
-            if dtype.kind == "b" and array.view(np.uint8).max() > 1:
-                raise ModelFileError(f"{name} has bytes that are neither true nor false")
-        digest.update(file.read(-array.nbytes % ALIGNMENT))
+    for name, (dtype, shape, nonzero) in _array_table(header, 16 + length, end).items():
+        made[name] = array = _read_array(file, name, dtype, shape, nonzero, digest)
+        if dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
+            raise ModelFileError(f"{name} has bytes that are neither true nor false")
     if file.read() != digest.digest():
         raise ModelFileError("the file is damaged: its digest does not match its content")
     return header, {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in made.items()}
+
+
+def _read_array(
+    file: BinaryIO, name: str, dtype: np.dtype, shape: tuple[int, ...], nonzero: int | None, digest: Any
+) -> Array:
+    """Read an array, packed if ``nonzero`` is not None, and the padding after it."""
+    size = prod(shape) * dtype.itemsize
+    stored: Array = np.empty(size if nonzero is None else packed_size(size, nonzero), np.uint8)
+    if len(stored):
+        _fill(file, stored.data, digest)
+    digest.update(file.read(-len(stored) % ALIGNMENT))
+    if nonzero is None:
+        return stored.view(dtype).reshape(shape)
+    try:
+        return unpack(stored, dtype, shape, size, nonzero)
+    except ValueError as error:
+        raise ModelFileError(f"array {name!r} {error}") from None
 
 
 def _fill(file: BinaryIO, content: memoryview, digest: Any) -> None:
@@ -146,14 +163,16 @@ def _reject_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _array_table(header: dict[str, Any], start: int, end: int) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
-    """Return dtype and shape of each array, if the arrays are consecutive and fill the file."""
+def _array_table(
+    header: dict[str, Any], start: int, end: int
+) -> dict[str, tuple[np.dtype, tuple[int, ...], int | None]]:
+    """Return dtype, shape and, of packed arrays, the nonzero words, if the arrays are consecutive and fill the file."""
     table = header.pop("arrays", None)
     if not isinstance(table, dict):
         raise ModelFileError("the header of the file does not describe its arrays")
     found, at = {}, start
     for name, about in table.items():
-        if not isinstance(about, dict) or about.keys() != {"dtype", "shape", "offset"}:
+        if not isinstance(about, dict) or about.keys() - {"nonzero"} != {"dtype", "shape", "offset"}:
             raise ModelFileError(f"array {name!r} must have a dtype, a shape and an offset")
         dtype, shape = about["dtype"], about["shape"]
         if not isinstance(dtype, str) or not DTYPES.fullmatch(dtype):
@@ -162,8 +181,11 @@ def _array_table(header: dict[str, Any], start: int, end: int) -> dict[str, tupl
             raise ModelFileError(f"array {name!r} has an invalid shape, {str(shape)[:80]}")
         if not _is_size(about["offset"]) or about["offset"] != at:
             raise ModelFileError(f"array {name!r} must begin at byte {at:,}, not at {about['offset']!r:.40}")
-        found[name] = (np.dtype(dtype), tuple(shape))
-        at = aligned(at + prod(shape) * found[name][0].itemsize)
+        size, nonzero = prod(shape) * np.dtype(dtype).itemsize, about.get("nonzero")
+        if nonzero is not None and not (_is_size(nonzero) and size > 0 and nonzero <= n_words(size)):
+            raise ModelFileError(f"array {name!r} cannot have {nonzero!r:.40} nonzero words")
+        found[name] = (np.dtype(dtype), tuple(shape), nonzero)
+        at = aligned(at + (size if nonzero is None else packed_size(size, nonzero)))
         if at > end:
             raise ModelFileError(f"the file is truncated or damaged: it ends before array {name!r} does")
     if at != end:
@@ -182,14 +204,18 @@ def _little_endian(name: str, array: Array) -> Array:
     return made
 
 
-def _header_of(header: Mapping[str, Any], raw: Mapping[str, Array]) -> bytes:
+def _header_of(
+    header: Mapping[str, Any], raw: Mapping[str, Array], packed: Mapping[str, tuple[Array, int | None]]
+) -> bytes:
     """Return JSON with the offsets of the arrays; these depend on its length, so repeat until it no longer grows."""
     start = 0
     while True:
         at, table = start, {}
         for name, array in raw.items():
+            content, nonzero = packed[name]
             table[name] = {"dtype": array.dtype.str, "shape": list(array.shape), "offset": at}
-            at = aligned(at + array.nbytes)
+            table[name] |= {} if nonzero is None else {"nonzero": nonzero}
+            at = aligned(at + content.nbytes)
         text = json.dumps({**header, "arrays": table}, allow_nan=False, separators=(",", ":")).encode()
         if start == 0 and has_too_many_entries(text):
             raise ValueError("the model has more parameters, columns or categories than a file can store: use fewer")

@@ -15,8 +15,11 @@ from pairloom.persist.format import ModelFileError, read_file, write_file
 from pairloom.persist.parts import decode, encode, known_parts, own_parts
 from pairloom.persist.walk import Walk
 
-SCHEMA = 2
+SCHEMA = 3
 """The version of the file format; it increases with every incompatible change, also of defaults that affect states."""
+
+FORMER = 2
+"""The first version in which defaults have their present meaning."""
 
 MIN_CLASSES = 1 << 16
 """Number of classes that a model may have regardless of its file size."""
@@ -49,8 +52,8 @@ def load(path: str | os.PathLike[str], parts: Iterable[type] = ()) -> Any:
     ``parts``: your own classes that the model uses, such as a loss. Nothing that a file names is imported.
 
     ModelFileError, a ValueError, for files that are not model files, are damaged, or are not supported by this version.
-    A manipulated file can neither allocate more memory than its own size nor create a state that is impossible for its
-    model.
+    A manipulated file can neither allocate more than about 32 times its own size (long runs of zeros are stored as one
+    bit for each four bytes) nor create a state that is impossible for its model.
     """
     return read_model(path, parts)[0]
 
@@ -115,7 +118,7 @@ def read_state(model: Savable, flat: Flat) -> Any:
 
 def with_former_defaults(model: Any, schema: int) -> Any:
     """Return an encoded model with each None replaced by the value that None meant in files of its version."""
-    kind = own_parts().get(str(model.get("part"))) if isinstance(model, dict) and schema < SCHEMA else None
+    kind = own_parts().get(str(model.get("part"))) if isinstance(model, dict) and schema < FORMER else None
     former = getattr(kind, "former_defaults", {})
     return model | {name: encode(value, name) for name, value in former.items() if model.get(name, 0) is None}
 
