@@ -37,7 +37,8 @@ class Table:
         return self.n
 
     def __getitem__(self, keep: Array) -> "Table":
-        return Table(self.names, self.declared, [column[keep] for column in self.columns], int(keep.sum()))
+        n = int(keep.sum()) if keep.dtype == bool else len(keep)
+        return Table(self.names, self.declared, [column[keep] for column in self.columns], n)
 
 
 def is_named(X: Any) -> bool:

@@ -40,7 +40,7 @@ class Incoming:
         return self.shape[0]
 
     def __getitem__(self, keep: Array | slice) -> Self:
-        """Return some of the rows, by a mask; after ``read``, by a slice."""
+        """Return some of the rows, by a mask or by numbers; after ``read``, by a slice."""
         return replace(self, rows=self.rows[keep], time=None if self.time is None else self.time[keep])
 
     def read(self, columns: ColumnsLike, layouts: Layouts) -> "Incoming":

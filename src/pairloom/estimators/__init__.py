@@ -3,6 +3,7 @@
 from pairloom.estimators.auc import AUCClassifier
 from pairloom.estimators.boosting import BoostingClassifier
 from pairloom.estimators.classifier import PairwiseClassifier
+from pairloom.estimators.order import OrderWarning
 from pairloom.estimators.ranker import PairwiseRanker
 from pairloom.estimators.regressor import PairwiseRegressor
 from pairloom.estimators.transformer import FeatureTransformer
@@ -12,6 +13,7 @@ __all__ = [
     "AUCClassifier",
     "BoostingClassifier",
     "FeatureTransformer",
+    "OrderWarning",
     "PairwiseClassifier",
     "PairwiseRanker",
     "PairwiseRegressor",

@@ -26,6 +26,7 @@ from pairloom.estimators.class_weight import (
     with_balanced_weight,
     with_class_weight,
 )
+from pairloom.estimators.order import random_order, warn_of_order
 from pairloom.estimators.parameters import estimator
 from pairloom.estimators.scikit_learn import ClassifierMixin
 from pairloom.models.base import Model
@@ -56,16 +57,21 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
     class_weight : factors of ``sample_weight`` by label (1 for labels left out; rows of weight 0 are skipped), or
         "balanced": n / (k n_y), with n the weight of all rows so far, n_y that of the row's class and k the number of
         classes among them. As in scikit-learn, probabilities refer to the weighted classes; ``threshold`` does not.
+    shuffle : whether ``fit`` learns the rows in a random order, which depends on ``random_state``. ``partial_fit`` and
+        ``learn_one`` never shuffle, so their model is that of ``fit`` with ``shuffle=False``, the default.
     drift : "auto" monitors the share of wrongly ordered pairs and forgets the past when this share increases. None:
         off. Or a detector with ``update(x)`` and ``drift_detected``, such as ``river.drift.ADWIN()``: it is copied, and
         a model with a detector cannot be saved. See :class:`~pairloom.stream.DriftWatch`.
     """
 
-    added: ClassVar[dict[str, Any]] = {"columns": None, "class_weight": None, "half_life": None, "drift": None}
+    added: ClassVar[dict[str, Any]] = {
+        "columns": None, "class_weight": None, "half_life": None, "drift": None, "shuffle": False
+    }  # fmt: skip
     names_classes: ClassVar[bool] = True
 
     pos_label: Any = None
     class_weight: ClassWeight = None
+    shuffle: bool = False
     drift: Drift = None
 
     @abstractmethod
@@ -91,9 +97,14 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         return False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows from scratch, in order, in one pass."""
+        """Learn the rows from scratch, in one pass: in order, or in a random order with ``shuffle=True``.
+
+        Warns if labels come in blocks that a stream would not have, such as rows sorted by label.
+        """
         self._learn(X, y, sample_weight, None, first=True, whole=True)
         warn_of_columns(self._encoder, stacklevel=3)
+        if not (self.shuffle or self.needs_all_rows):
+            warn_of_order(np.asarray(y), stacklevel=3)
         return self
 
     @available_if(is_online)
@@ -142,6 +153,11 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         check_consistent_length(incoming, y)
         weight = with_class_weight(self.class_weight, y, check_weight(sample_weight, len(y)))
         keep = positive_rows(weight, may_be_none=not whole)
+        if not isinstance(self.shuffle, bool):
+            raise ValueError(f"shuffle must be True or False; got {self.shuffle!r}")
+        if whole and self.shuffle:
+            order = random_order(self.random_state, len(y))
+            keep = order if keep is None else order[keep[order]]
         if keep is not None:
             incoming, y, weight = incoming[keep], y[keep], weight[keep]
         if len(y) == 0:
