@@ -6,7 +6,7 @@ with variance 1, and of positives with the mean that gives the AUC, unless state
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from statistics import NormalDist
 from types import SimpleNamespace
@@ -26,6 +26,9 @@ from pairloom.stream.state import StreamState
 
 FALLS = ((0.85, 0.65), (0.79, 0.47), (0.95, 0.85), (0.90, 0.50))
 SHARES = (0.002, 0.007, 0.01, 0.05, 0.2, 0.5)
+EARLY = (20, 50, 100, 300)
+"""Positives before an early change, with 1 % positives."""
+
 DETECTORS = ("pairloom", "ADWIN", "KSWIN", "PageHinkley")
 
 
@@ -33,19 +36,20 @@ DETECTORS = ("pairloom", "ADWIN", "KSWIN", "PageHinkley")
 class Size:
     """``streams`` for each fall and share of positives, which change after at least so many ``rows`` and ``positives``.
 
-    ``still``: streams of each kind without change, of ``still_rows``; detectors of river, of which one is slow, receive
-    ``river_rows`` of them.
+    At least ``rest`` rows follow. ``still``: streams of each kind without change, of ``still_rows``; detectors of
+    river, of which one is slow, receive ``river_rows`` of them.
     """
 
     streams: int = 20
     rows: int = 20_000
     positives: int = 300
+    rest: int = 20_000
     still: int = 12
     still_rows: int = 500_000
     river_rows: int = 50_000
 
 
-TOY = Size(1, 256, 40, 1, 1_024, 512)
+TOY = Size(1, 256, 40, 256, 1, 1_024, 512)
 
 Scores = tuple[np.ndarray, np.ndarray]
 """Scores, and labels 0 and 1."""
@@ -94,16 +98,15 @@ def apart(auc: Any) -> Any:
 def delays(name: str, fall: tuple[float, float], share: float, size: Size) -> np.ndarray:
     """Return rows and positives until the alarm, for each stream; infinite without one.
 
-    As many rows follow the change as precede it.
+    At least as many rows follow the change as precede it.
     """
     at = int(max(size.rows, np.ceil(size.positives / share)))
     at -= at % -TEST_ROWS
-    before, after = apart(fall)
-    found = []
+    rest, (before, after), found = max(at, size.rest), apart(fall), []
     for seed in range(size.streams):
         rng = np.random.default_rng([seed, int(1e4 * share), int(1e4 * fall[0])])
-        labels = rng.random(2 * at) < share
-        scores = rng.normal(size=2 * at) + labels * np.repeat([before, after], at)
+        labels = rng.random(at + rest) < share
+        scores = rng.normal(size=at + rest) + labels * np.repeat([before, after], [at, rest])
         row = next((row for row in alarms(DriftWatch(detector(name, seed)), scores, labels, at) if row > at), None)
         found.append((np.inf, np.inf) if row is None else (row - at, labels[at:row].sum()))
     return np.array(found)
@@ -183,6 +186,7 @@ def tables(size: Size, cores: int = 1) -> Iterator[Table]:
     found = {job[:3]: each for job, each in zip(jobs, done(delays, jobs, cores, "power"), strict=True)}
     for place, unit in enumerate(("rows", "positives")):
         yield table_of_delays({key: each[:, place] for key, each in found.items()}, unit, size)
+    yield table_of_early_changes(size, cores)
     still = [(name, kind, size) for kind, name in product(STILL, DETECTORS)]
     counts = dict(zip([job[:2] for job in still], done(false_alarms, still, cores, "false alarms"), strict=True))
     title = f"False alarms per million rows, {size.still} streams of each kind"
@@ -204,6 +208,22 @@ def table_of_delays(found: dict[Any, np.ndarray], unit: str, size: Size) -> Tabl
         table.add_row(f"{100 * share:g} %", f"{fall[0]:.2f} to {fall[1]:.2f}",
                       *(f"{number(median)} ({number(most)})" for median, most in cells))  # fmt: skip
     table.caption = f"the change is after {size.positives} positives or {size.rows:,} rows, whichever is later"
+    return table
+
+
+def table_of_early_changes(size: Size, cores: int) -> Table:
+    """Tabulate the delay of pairloom's detector where little is known before the change."""
+    jobs = [("pairloom", fall, 0.01, replace(size, rows=0, positives=count)) for fall, count in product(FALLS, EARLY)]
+    cells = []
+    for each in done(delays, jobs, cores, "early changes"):
+        found = np.isfinite(each[:, 1])
+        median = f"{np.median(each[found, 1]):,.0f}" if found.any() else ""
+        cells.append(f"{median} ({found.mean():.0%})")
+    title = "positives until the alarm, median of the streams in which it is found, and their share"
+    table = make_table(title, ["AUC falls"], [f"after {count} positives" for count in EARLY])
+    for k, fall in enumerate(FALLS):
+        table.add_row(f"{fall[0]:.2f} to {fall[1]:.2f}", *cells[k * len(EARLY) : (k + 1) * len(EARLY)])
+    table.caption = f"{size.streams} streams, 1 % positives; {size.rest:,} rows follow the change"
     return table
 
 

@@ -56,7 +56,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
     class_weight : factors of ``sample_weight`` by label (1 for labels left out; rows of weight 0 are skipped), or
         "balanced": n / (k n_y), with n the weight of all rows so far, n_y that of the row's class and k the number of
         classes among them. As in scikit-learn, probabilities refer to the weighted classes; ``threshold`` does not.
-    drift : "auto" monitors the share of wrongly ordered pairs and forgets the past when this share increases. None:
+    drift : "auto" monitors how high rows of the rarer class are ranked, and forgets the past when they fall. None:
         off. Or a detector with ``update(x)`` and ``drift_detected``, such as ``river.drift.ADWIN()``: it is copied, and
         a model with a detector cannot be saved. See :class:`~pairloom.stream.DriftWatch`.
     """
