@@ -1,14 +1,15 @@
 """Streams that change, suddenly and slowly, and streams that do not.
 
 PAIRLOOM_DATA=folder python benchmarks/drift.py [--sudden] [--slow] [--covtype] [--iid] [--columns] [--seeds 21 22 23]
-    [--without-forest] [--figure] [--jobs N] [--toy]
+    [--without-forest] [--figure] [--power] [--jobs N] [--toy]
 
-Without options, all five. ``--sudden``: four streams of 60,000 rows whose concept changes at row 20,000; the number of
+Without options, the first five. ``--sudden``: streams of 60,000 rows whose concept changes at row 20,000; the number of
 rows until each learner has recovered, with and without change detection, compared with river's adaptive random forest
 (``changes/recovery.py`` has the definition). ``--slow``: 200,000 rows of ``pairloom.data.fraud_like`` with drift,
 compared with LightGBM and river. ``--covtype``: covtype in file order. ``--iid``: the cost of ``drift="auto"`` without
-change. ``--columns``: changes of columns, found without labels. ``--figure`` draws docs/drift.png from the results of
-sudden and slow. Do not use the default seeds for any choice. One core, CPU time, one run.
+change. ``--columns``: changes of columns, found without labels. ``--power``: rows and positives until the alarm, and
+false alarms, on simulated scores, compared with river's detectors. ``--figure`` draws docs/drift.png from the results
+of sudden and slow. Do not use the default seeds for any choice. One core, CPU time, one run.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import numpy as np
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from changes import columns, slow, sudden
+from changes import columns, power, slow, sudden
 from changes.figure import draw
 from changes.learners import FAST, FOREST
 from changes.order import Walk, covtype, table_of_order
@@ -39,6 +40,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--covtype", action="store_true", help="covtype in file order")
     parser.add_argument("--iid", action="store_true", help="data sets in random order")
     parser.add_argument("--columns", action="store_true", help="changes of columns, without labels")
+    parser.add_argument("--power", action="store_true", help="delays and false alarms of detectors")
     parser.add_argument("--seeds", type=int, nargs="+", default=[21, 22, 23], help="of the streams")
     parser.add_argument("--without-forest", action="store_true", help="without river's forest, which is slow")
     parser.add_argument("--figure", action="store_true", help="draw docs/drift.png; measures --sudden and --slow")
@@ -46,8 +48,10 @@ def arguments() -> argparse.Namespace:
     options = parser.parse_args()
     if options.figure:
         options.sudden = options.slow = True
-    if not (options.sudden or options.slow or options.covtype or options.iid or options.columns):
+    chosen = (options.sudden, options.slow, options.covtype, options.iid, options.columns, options.power)
+    if not any(chosen):
         options.sudden = options.slow = options.covtype = options.iid = options.columns = True
+        options.power = options.toy
         options.figure |= options.toy
     if (options.covtype or options.iid or options.columns) and not options.toy:
         require_data("covtype.binary.xz and tables/bank.csv.xz")
@@ -80,6 +84,9 @@ def main() -> None:
             console.print(table_of_still(TOY if toy else DATASETS, seeds[:2]))
         if options.columns:
             console.print(*columns.tables(toy), sep="\n")
+        if options.power:
+            for table in power.tables(power.TOY if toy else power.Size(), options.jobs):
+                console.print(table)
 
 
 if __name__ == "__main__":

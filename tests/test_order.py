@@ -31,7 +31,9 @@ def test_the_share_of_orders_is_that_of_all_orders(own):
 def test_labels_in_blocks_are_reported_with_what_to_do():
     X, y = make_stream("random", 400, 3)
     order = np.argsort(y, kind="stable")
-    with pytest.warns(OrderWarning, match=r"rows of class -?1.0 come in 1 block, .* about \d+: .*shuffle=True") as found:
+    with pytest.warns(
+        OrderWarning, match=r"rows of class -?1.0 come in 1 block, .* about \d+: .*shuffle=True"
+    ) as found:
         ExactAUC().fit(X[order], y[order])
     assert found[0].filename == __file__
     with pytest.warns(OrderWarning, match="class 'rare' come in 1 block"):
@@ -68,7 +70,9 @@ def test_partial_fit_never_shuffles_and_never_warns():
     order = np.argsort(y, kind="stable")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        shuffled, plain = (ExactAUC(shuffle=shuffle, random_state=0).partial_fit(X[order], y[order]) for shuffle in (True, False))
+        shuffled, plain = (
+            ExactAUC(shuffle=shuffle, random_state=0).partial_fit(X[order], y[order]) for shuffle in (True, False)
+        )
     assert same(shuffled.state_, plain.state_)
 
 

@@ -68,6 +68,8 @@ GENERATORS: dict[str, Generator] = {
     "reversed, 50 % positive": lambda seed, length: reversed_rule(seed, length, 0.5),
     "another ring": moved_ring,
     "two of ten columns": two_of_ten,
+    "reversed, 1 % positive": lambda seed, length: reversed_rule(seed, length, 0.01),
+    "reversed, 0.5 % positive": lambda seed, length: reversed_rule(seed, length, 0.005),
 }
 
 

@@ -59,7 +59,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         classes among them. As in scikit-learn, probabilities refer to the weighted classes; ``threshold`` does not.
     shuffle : whether ``fit`` learns the rows in a random order, which depends on ``random_state``. ``partial_fit`` and
         ``learn_one`` never shuffle, so their model is that of ``fit`` with ``shuffle=False``, the default.
-    drift : "auto" monitors the share of wrongly ordered pairs and forgets the past when this share increases. None:
+    drift : "auto" monitors how high rows of the rarer class are ranked, and forgets the past when they fall. None:
         off. Or a detector with ``update(x)`` and ``drift_detected``, such as ``river.drift.ADWIN()``: it is copied, and
         a model with a detector cannot be saved. See :class:`~pairloom.stream.DriftWatch`.
     """
