@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from pairloom.base.extras import import_extra
 from pairloom.base.typing import Array
 from pairloom.cli.demo_figure import Curves, draw_curves
+from pairloom.cli.monitor import finish_monitor, set_monitor
 from pairloom.data import payments
 from pairloom.estimators import AUCClassifier, BoostingClassifier
 from pairloom.systems import FPOGD, ExactAUC
@@ -168,12 +169,13 @@ def run_all(seed: int, page: Path, console: Console) -> list[Run]:
         for contender in contenders(columns, seed):
             task = progress.add_task(contender.name, total=ROWS, live="starting")
             if contender.name == OURS:
-                contender.model.set_params(monitor=str(page))
+                set_monitor(contender.model, page)
 
             def update(run: Run, seen: int, task: TaskID = task) -> None:
                 progress.update(task, completed=seen, live=live_text(run, seen))
 
             runs.append(follow(contender, y, update))
+            finish_monitor(contender.model)
     return runs
 
 
