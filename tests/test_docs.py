@@ -26,6 +26,10 @@ def test_python_snippets_run_in_order(page, capsys, tmp_path, monkeypatch):
         auc, text = capsys.readouterr().out.splitlines()[:2]
         assert float(auc) > 0.95
         assert text.startswith("AUCClassifier(")
+    if page == "docs/fraud.md":
+        assert f"`{space['model'].changes_}`" in (ROOT / page).read_text()
+        assert abs(len(space["alerts"]) - 0.02 * 19_500) <= 17
+        assert "row 12,004<" in (tmp_path / "monitor.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])

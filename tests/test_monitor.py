@@ -53,7 +53,8 @@ def rows(n=2700):
 @cache
 def _fitted():
     made = model().fit(*rows())
-    made.stream_.state.observed["drift"].alarms = np.array([700, 1900])
+    drift = made.stream_.state.observed["drift"]
+    drift.alarms, drift.since = np.array([700, 1900]), 1750
     return made
 
 
@@ -85,7 +86,8 @@ def test_cuts_between_calls_do_not_show_nor_does_a_page(fitted, tmp_path, monkey
         parts.learn_one(x, label)
     for some in np.split(np.arange(300, 2700), [1, 40, 900, 901, 2000]):
         parts.partial_fit(X[some], y[some])
-    fitted.stream_.state.observed["drift"].alarms = np.zeros(0, np.int64)
+    drift = fitted.stream_.state.observed["drift"]
+    drift.alarms, drift.since = np.zeros(0, np.int64), 0
     assert same(parts.state_, fitted.state_)
     assert timeline(fitted).rows[: timeline(fitted).count].tolist() == TICKS
 
@@ -250,6 +252,24 @@ def test_the_figure_is_drawn_on_the_given_axes(fitted):
     assert axes[0].lines
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "span"),
+    [(0.97, 0.99, (0.48, 1.0)), (0.8, 0.9, (0.48, 0.905)), (0.2, 0.3, (0.195, 0.52)), (0.0, 1.0, (0.0, 1.0))],
+)
+def test_the_area_is_shown_with_the_line_of_chance(fitted, low, high, span):
+    view = view_of(fitted)
+    panel = panels_of(replace(view, areas=np.tile([0.5 * (low + high), low, high], (len(view.at), 1))))[0]
+    assert panel.span == pytest.approx(span)
+    chance = panel.lines[1]
+    assert (chance.x.tolist(), chance.y.tolist(), chance.dashed) == ([0, 2700], [0.5, 0.5], True)
+
+
+def test_the_newest_change_is_shaded_from_its_row_to_where_it_was_found(fitted):
+    band = panels_of(view_of(fitted))[0].bands[1]
+    assert band.x.tolist() == [1750, 1900]
+    assert len(panels_of(replace(view_of(fitted), alarms=()))[0].bands) == 1
+
+
 @pytest.mark.parametrize("n", [1, 200])
 @pytest.mark.parametrize("labels", ["one class", "two", "three", "three, one positive"])
 def test_there_is_a_figure_and_a_page_of_every_stream(n, labels, tmp_path):
@@ -313,11 +333,12 @@ def test_the_page_is_whole_by_itself_and_says_how_the_model_stands(fitted):
         "rows": "2,700",
         "positives": f"{rows()[1].sum():,}",
         "alert-threshold": f"{float(fitted.threshold(alert_rate=0.01)):.3f}".replace("-", "\N{MINUS SIGN}"),
-        "last-drift": "row 1,900",
+        "last-change": "row 1,750",
         "members": "1",
     }
     assert "2025-01-02 03:04:05 UTC" in text
     assert f"{fitted.auc_.low:.4f} to {fitted.auc_.high:.4f}" in text
+    assert "found at row 1,900; 2 in all" in text
     assert root.find("head/meta[@http-equiv='refresh']").get("content") == "5"
     assert not re.search(r"\s(src|href)=[\"'](?!#|data:)|url\(|@import|<script|nan", text)
     assert len(list(root.iter("svg"))) == 4

@@ -240,17 +240,25 @@ def demo(
     out: Annotated[Path, opt.option(help="Save the figure (PNG) to this file.", dir_okay=False, writable=True)] = Path(
         "pairloom-demo.png"
     ),
-    seed: Annotated[int, opt.option(min=0, max=2**32 - 1, help="Random seed of the learners and the row order.")] = 0,
+    seed: Annotated[int, opt.option(min=0, max=2**32 - 1, help="Random seed of the models and the rows.")] = 0,
+    systems: Annotated[
+        bool, opt.option("--systems", help="Compare all online systems on two small data sets instead.")
+    ] = False,
 ) -> None:
-    """Compare all online systems on two small data sets; print a table and save a figure.
+    """Learn payments whose fraudsters change their method; print live AUC, alerts and the change, and save a figure.
 
-    AUCClassifier, every online system, and scikit-learn's RBFSampler + SGDClassifier learn the same streams.
+    The monitor page has the name of the figure, with .html. At the end, a few systems are compared on the same rows.
     """
-    check_outputs({"--out": out})
+    page = out.with_suffix(".html")
+    check_outputs({"--out": out} | ({} if systems else {"the monitor page": page}))
     import_extra("matplotlib", "plot", "The demo")
-    from pairloom.cli.demo import run
+    if systems:
+        from pairloom.cli import demo_systems
 
-    run(out, seed)
+        return demo_systems.run(out, seed)
+    from pairloom.cli import demo
+
+    return demo.run(out, page, seed)
 
 
 @app.command(epilog="Example: [bold]pairloom datasets --data-home ~/libsvm[/bold]")

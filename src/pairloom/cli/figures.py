@@ -20,7 +20,7 @@ POSITIVE_SHADES, NEGATIVE_SHADES = ("#5b2a6e", "#e3cdec"), ("#37474f", "#d3dce0"
 """Dark and light end of the bands of each class."""
 
 
-def _figure(width: float, height: float, **options: Any) -> Any:
+def new_figure(width: float, height: float, **options: Any) -> Any:
     """Return an empty figure that opens no window."""
     import_extra("matplotlib", "plot", "A figure")
     from matplotlib.figure import Figure
@@ -39,7 +39,7 @@ def draw_curves(scores: Array, positive: Array, weights: Array, out: Path, title
     own, other = mass_above(scores, positive, weights)
     tpr, fpr = own / own[-1], other / other[-1]
     precision, chance = own[1:] / (own + other)[1:], own[-1] / (own[-1] + other[-1])
-    figure = _figure(9, 4.4, layout="constrained")
+    figure = new_figure(9, 4.4, layout="constrained")
     left, right = figure.subplots(1, 2)
     area = float(weighted_auc(scores[:, None], positive, weights)[0])
     left.plot(fpr, tpr, color=BLUE, linewidth=2)
@@ -63,7 +63,7 @@ def draw_curves(scores: Array, positive: Array, weights: Array, out: Path, title
 
 def draw_race(model: Any, out: Path, title: str) -> None:
     """Draw the candidates of an AUCClassifier along the stream."""
-    figure = _figure(8, 6, layout="constrained")
+    figure = new_figure(8, 6, layout="constrained")
     axes = figure.subplots(2, sharex=True, gridspec_kw={"height_ratios": [3, 2]})
     model.plot_race(axes)
     figure.suptitle(title, fontsize=11, color=INK)
@@ -72,7 +72,7 @@ def draw_race(model: Any, out: Path, title: str) -> None:
 
 def draw_strata(sizes: dict[str, Array], out: Path, title: str) -> None:
     """Draw the shares of the strata of each class, the largest first."""
-    figure = _figure(8, 4, layout="constrained")
+    figure = new_figure(8, 4, layout="constrained")
     panels = np.atleast_1d(figure.subplots(1, len(sizes), sharey=True))
     for axes, (name, own) in zip(panels, sizes.items(), strict=True):
         axes.bar(np.arange(1, len(own) + 1), np.sort(own)[::-1] / max(own.sum(), 1e-300), color=BLUE)
@@ -109,7 +109,7 @@ class Panel:
 
 def draw_demo(panels: list[Panel], out: Path, title: str, caption: str) -> None:
     """Draw the panels of the demo side by side."""
-    figure = _figure(10, 12)
+    figure = new_figure(10, 12)
     sides = {"left": 0.07, "right": 0.87, "wspace": 0.58}
     along = figure.add_gridspec(2, len(panels), height_ratios=(1.55, 1), top=0.915, bottom=0.56, hspace=0.12, **sides)
     beside = figure.add_gridspec(1, len(panels), top=0.495, bottom=0.075, left=0.16, right=0.97, wspace=0.62)

@@ -3,6 +3,7 @@
 from pairloom.data.catalogue import DATASETS
 from pairloom.data.datasets import Dataset, fetch_dataset, load_dataset
 from pairloom.data.fraud import fraud_like
+from pairloom.data.payments import payments
 from pairloom.data.synthetic import drift, duplicates, imbalanced, sorted_stream
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "fraud_like",
     "imbalanced",
     "load_dataset",
+    "payments",
     "sorted_stream",
 ]

@@ -32,7 +32,9 @@ def plot_view(view: View, axes: "Sequence[Axes] | None" = None) -> "Sequence[Axe
     axes[-1].set_xlabel("rows", color=INK)
     if view.alarms:
         lines: Any = import_extra("matplotlib.lines", "plot", "Drawing a stream")
-        _legend(axes[0], {"drift": lines.Line2D([], [], color=DRIFT_COLOUR, linewidth=1.1, linestyle=(0, (4, 2)))})
+        _legend(
+            axes[0], {"change found": lines.Line2D([], [], color=DRIFT_COLOUR, linewidth=1.1, linestyle=(0, (4, 2)))}
+        )
     return axes
 
 

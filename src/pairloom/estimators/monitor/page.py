@@ -91,8 +91,7 @@ def _numbers(view: View) -> Markup:
          "no pos_label" if positives is None else f"{view.names[0]}, {100.0 * positives[1]:.2g} % of the rows"),
         ("Alert threshold", "none yet" if view.threshold is None else _signed(f"{view.threshold:.3f}"),
          f"log-odds, for {100 * ALERT_RATE:g} % of the rows"),
-        ("Last drift", f"row {view.alarms[-1]:,}" if view.alarms else "none",
-         f"{len(view.alarms):,} in all" if view.watched else "not watched"),
+        ("Last change", f"row {view.since:,}" if view.alarms else "none", _found(view)),
         ("Members", f"{len(view.members)}", _leader(view.members)),
     ]  # fmt: skip
     items = [
@@ -100,6 +99,13 @@ def _numbers(view: View) -> Markup:
         for name, value, about in shown
     ]
     return element("dl", *items, class_="numbers")
+
+
+def _found(view: View) -> str:
+    """Say where the newest change was found, and how many there were."""
+    if not view.alarms:
+        return "0 in all" if view.watched else "not watched"
+    return f"found at row {view.alarms[-1]:,}; {len(view.alarms):,} in all"
 
 
 def _id(name: str) -> str:
@@ -116,7 +122,7 @@ def _leader(members: Sequence[tuple[str, float]]) -> str:
 def _section(panel: Panel, view: View, *, last: bool) -> Markup:
     key = [element("li", element("i", style=f"background:{colour}"), name) for name, colour in panel.key]
     if view.alarms and panel.title == "AUC":
-        key.append(element("li", element("i", class_="mark"), "drift"))
+        key.append(element("li", element("i", class_="mark"), "change found"))
     names = element("ul", *key, class_="key") if key else None
     head = element("div", element("h2", panel.title), element("p", panel.about), names, class_="head")
     most = max(1, view.rows)

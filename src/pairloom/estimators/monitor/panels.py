@@ -19,8 +19,11 @@ POSITIVE_COLOUR, NEGATIVE_COLOUR = "#d55e00", "#0072b2"
 NOISY_SHARE = 0.05
 """Points within this first share of the rows do not stretch an axis: they come from few rows."""
 
+CHANCE = 0.5
+"""The AUC of scores that say nothing; the AUC axis always shows it."""
+
 AUC_MARGIN = 0.02
-"""An AUC axis that ends closer to 1 than this ends at 1."""
+"""An AUC axis that ends closer to 1 than this ends at 1, and it shows this much around 0.5."""
 
 AXIS_LIMIT = 1e9
 """Largest absolute value on an axis."""
@@ -96,13 +99,20 @@ def row_ticks(rows: int, most: int = 6) -> list[int]:
 def _area(view: View) -> Panel:
     value, low, high = view.areas.T
     least, most = _axis_span(view, low, high, 0.02, (0.0, 1.0))
+    top = 1.0 if most > 1.0 - AUC_MARGIN else max(most, CHANCE + AUC_MARGIN)
+    span = (max(0.0, min(least, CHANCE - AUC_MARGIN)), top)
+    whole, chance = np.array([0, view.rows]), np.full(2, CHANCE)
+    bands = [Band(view.at, low, high, AUC_COLOUR, 0.18)]
+    if view.alarms:  # from the row that the newest change is dated to, to the row where it was found
+        newest = np.array([view.since, view.alarms[-1]])
+        bands.append(Band(newest, np.full(2, span[0]), np.full(2, span[1]), DRIFT_COLOUR, 0.12))
     return Panel(
         "AUC",
-        f"of the newest {N_RECENT:,} rows, with 95 % interval",
+        f"of the newest {N_RECENT:,} rows, with 95 % interval; dashed: chance",
         1.6,
-        (max(0.0, least), 1.0 if most > 1.0 - AUC_MARGIN else most),
-        [Band(view.at, low, high, AUC_COLOUR, 0.18)],
-        [Line(view.at, value, AUC_COLOUR)],
+        span,
+        bands,
+        [Line(view.at, value, AUC_COLOUR), Line(whole, chance, CHANCE_COLOUR, dashed=True)],
     )
 
 

@@ -25,7 +25,8 @@ class View:
 
     ``at``: row numbers of the points. ``areas`` (points, 3): AUC and its interval. ``alerts`` (points, 2): alerts and
     rows. ``scores`` (points, 2, 5): quantiles for the positive class and for the others, whose names are in ``names``.
-    ``alarms``: rows at which drift was detected, if it is ``watched``. ``members``: names and shares of the mixture.
+    ``alarms``: rows at which drift was detected, if it is ``watched``; ``since``: the row that the newest change is
+    dated to. ``members``: names and shares of the mixture.
     ``positives``: weight and share of the positive rows, without class weights. ``budget``: the alert budget of the
     model. ``changes``: the newest change of each column, and the report on the scores. Values not known yet are None.
     """
@@ -37,6 +38,7 @@ class View:
     scores: Array = field(default_factory=lambda: np.zeros((0, 2, 5)))
     names: tuple[str, str] = ("", "")
     alarms: Sequence[int] = ()
+    since: int = 0
     watched: bool = False
     standings: Sequence[Standing] = ()
     members: Sequence[tuple[str, float]] = ()
@@ -67,6 +69,7 @@ def view_of(model: "AUCClassifier") -> View:
         scores=-scores[:, ::-1, ::-1] if mirrored else scores,
         names=_names(model, positive),
         alarms=() if drift is None else tuple(drift.alarms.tolist()),
+        since=0 if drift is None else drift.since,
         watched=drift is not None,
         standings=model._learned.standings,
         members=_members(model),
