@@ -154,6 +154,13 @@ def test_missing_folder_is_an_error_at_once(tmp_path):
     assert "nowhere" in done.stderr
 
 
+def test_the_figure_must_not_have_the_name_of_the_page(tmp_path):
+    done = pairloom_command("demo", "--out", "demo.html", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "the monitor page" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_help_has_an_example():
     done = CliRunner().invoke(app, ["demo", "--help"])
     assert done.exit_code == 0

@@ -15,7 +15,7 @@ import typer
 
 import pairloom
 from pairloom.base.files import replacing
-from pairloom.cli.figures import _figure, _save
+from pairloom.cli.figures import _save, new_figure
 from pairloom.cli.outputs import check_outputs
 from pairloom.systems import FPOGD
 from tests.commands import start
@@ -217,7 +217,7 @@ def test_what_is_no_regular_file_is_not_replaced(folder, command):
     (folder / "link").symlink_to("fifo")
     model = pairloom.load(folder / "m")
     for name in ("fifo", "link"):
-        for write in (lambda p: pairloom.save(model, p), lambda p: _save(_figure(1, 1), p)):
+        for write in (lambda p: pairloom.save(model, p), lambda p: _save(new_figure(1, 1), p)):
             with pytest.raises(FileExistsError, match=r"not a regular file.*(fifo|link)"):
                 write(folder / name)
     with pytest.raises(IsADirectoryError), replacing(folder):
