@@ -47,8 +47,9 @@ def table_of_recovery(found: Found, length: Length) -> Table:
             if name == stream:
                 table.add_row(f"  {title}", *cells(runs, length.before))
     table.caption = (
-        f"median and range over seeds; recovered: AUC of the newest {length.window:,} rows within {WITHIN} of that of "
-        f"the same learner trained on the new concept alone; never counts as {length.after:,} rows"
+        f"median and range over seeds; recovered: AUC of the newest {length.window:,} rows, or as many as have "
+        f"{length.positives} positives, within {WITHIN} of that of the same learner trained on the new concept alone; "
+        f"never counts as {length.after:,} rows"
     )
     return table
 
