@@ -37,7 +37,7 @@ def describe(model: Any, path: Path) -> dict[str, Any]:
         "rows": model.n_seen_, "pairs": model.n_pairs_,
         "classes": model.classes_.tolist(), "positive": getattr(model, "pos_label_", None),
         "auc": {"value": auc.value, "low": auc.low, "high": auc.high},
-        **column_values(model), "changes": change_values(model), "file": file_values(model),
+        **column_values(model), "changes": change_values(model), "file_columns": file_values(model),
         "drift": drift_values(model), "alerts": alert_values(model), "mixture": mixture_values(model),
         "bytes": model.nbytes_, "file_bytes": path.stat().st_size,
     }  # fmt: skip
@@ -90,7 +90,7 @@ def _lines(values: dict[str, Any]) -> list[tuple[str, str]]:
         ("AUC", f"{Area(**values['auc'])} {AUC_WINDOW}"),
         ("size", f"{values['bytes'] / 1e6:.3g} MB in memory, {values['file_bytes'] / 1e6:.3g} MB on disk"),
     ]
-    lines += [("files", file_line(values["file"]))] if values["file"] else []
+    lines += [("files", file_line(values["file_columns"]))] if values["file_columns"] else []
     lines += [("drift", drift_line(values["drift"])), ("alerts", alert_line(values["alerts"]))]
     lines += [("columns" if k == 0 else "", text) for k, text in enumerate(column_lines(values))]
     lines += [("changes" if k == 0 else "", text) for k, text in enumerate(change_lines(values["changes"]))]
