@@ -44,7 +44,8 @@ sys.exit(done.returncode)
 def process(system: str, settings: list[str], source: Path) -> tuple[float, int]:
     """Return the CPU seconds of a run, and its peak in bytes."""
     sets = [word for one in settings for word in ("--set", one)]
-    args = [COMMAND, "fit", source, "--label", "label", "--system", system, *sets, "--model", source.parent / "m", "-q"]
+    args = [COMMAND, "fit", source, "--label", "label", "--system", system, *sets, "--model", source.parent / "m"]
+    args += ["--overwrite", "-q"]
     done = subprocess.run([sys.executable, "-c", PEAK, *map(str, args)], stdout=subprocess.PIPE, check=True)
     seconds, kilobytes = done.stdout.split()
     return float(seconds), 1024 * int(kilobytes)

@@ -65,8 +65,8 @@ def make_stream(kind: str, n: int, d: int, seed: int = 0) -> tuple[np.ndarray, n
 
 LONG = (
     "agreement", "benchmarks", "blocked", "checkpoint", "cli", "compiled", "contributing", "demo", "docs",
-    "every", "extras", "forest_deep", "forest_engines", "fuzz", "half_life", "monitor", "outputs", "pairs_page",
-    "parameters", "persist_f", "scikit_learn", "sparse", "spam", "systems_table", "theory",
+    "every", "extras", "forest_deep", "forest_engines", "fuzz", "half_life", "monitor", "nightly", "outputs",
+    "pairs_page", "parameters", "persist_f", "scikit_learn", "sparse", "spam", "systems_table", "theory",
     "threads",
 )  # fmt: skip
 """Prefixes of test files that start processes, run scripts or compare engines on many options."""

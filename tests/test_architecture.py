@@ -106,7 +106,7 @@ def functions():
                 yield f"{path.relative_to(PACKAGE).as_posix()}: {made.name}", made
 
 
-MANY_ARGUMENTS = {"cli/commands.py: fit", "cli/commands.py: predict"}
+MANY_ARGUMENTS = {"cli/commands.py: fit", "cli/commands.py: predict", "cli/commands.py: evaluate"}
 """Commands: their arguments are the options of the command line."""
 
 

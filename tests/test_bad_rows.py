@@ -123,9 +123,9 @@ def test_text_among_the_first_numbers_and_dates_is_malformed(slip, command, tmp_
     done = command("fit", "bad.csv", *SMALL, "--model", "m", "--on-bad-row", "skip", cwd=tmp_path)
     assert (done.returncode, done.stderr.startswith("bad.csv:12: column ")) == (0, True)
     assert (tmp_path / "m").read_bytes() == (tmp_path / "good").read_bytes()
-    done = command("fit", "bad.csv", *SMALL, "--set", "columns.on_text=missing", "--model", "m", cwd=tmp_path)
+    done = command("fit", "bad.csv", *SMALL, "--set", "columns.on_text=missing", "--model", "n", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert pairloom.load(tmp_path / "m").columns_.kinds == {"a": "number", "d": "date"}
+    assert pairloom.load(tmp_path / "n").columns_.kinds == {"a": "number", "d": "date"}
 
 
 def test_labels_that_a_model_does_not_know_are_skipped(command, tmp_path):

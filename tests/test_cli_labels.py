@@ -122,7 +122,7 @@ def test_every_format_learns_the_same_exact_labels_and_categories(command, tmp_p
         (tmp_path / name).write_bytes(data)
         done = command(
             "fit", name, "--system", "FPOGD", "--set", "n_components=4", "--set", "columns.id=category", "--model", "m",
-            cwd=tmp_path,
+            "--overwrite", cwd=tmp_path,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         model = pairloom.load(tmp_path / "m")

@@ -44,7 +44,8 @@ def test_a_failed_fit_leaves_the_model_and_keeps_what_it_learned_beside_it(comma
     (folder / "log").write_text("old")
     (folder / "m").chmod(0o600)
     before = contents(folder)
-    done = command("fit", "bad.csv", *SMALL, "--model", "m", "--log", "log", "--chunk", 2, cwd=folder)
+    own = ("--model", "m", "--overwrite", "--log", "log")
+    done = command("fit", "bad.csv", *SMALL, *own, "--chunk", 2, cwd=folder)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         "bad.csv:4: expected 3 values, as in the header, got 1",
@@ -54,7 +55,7 @@ def test_a_failed_fit_leaves_the_model_and_keeps_what_it_learned_beside_it(comma
     assert pairloom.load(folder / "m.partial").n_seen_ == 2
     assert json.loads((folder / "log.partial").read_text())["row"] == 2
     assert contents(folder).items() >= before.items()
-    assert command("fit", "in.csv", *SMALL, "--model", "m", "--log", "log", cwd=folder).returncode == 0
+    assert command("fit", "in.csv", *SMALL, *own, cwd=folder).returncode == 0
     assert pairloom.load(folder / "m").n_seen_ == 40
     assert contents(folder).keys() == before.keys()  # no partial file is left
     assert stat.S_IMODE((folder / "m").stat().st_mode) == 0o600
@@ -63,7 +64,7 @@ def test_a_failed_fit_leaves_the_model_and_keeps_what_it_learned_beside_it(comma
 @pytest.mark.parametrize("wrong", [("--label", "z"), ("--set", "etta=1"), ("--drop", "z")])
 def test_a_fit_that_never_learned_leaves_everything_alone(wrong, command, folder):
     before = contents(folder)
-    assert command("fit", "in.csv", *SMALL, "--model", "m", *wrong, cwd=folder).returncode == 2
+    assert command("fit", "in.csv", *SMALL, "--model", "m", "--overwrite", *wrong, cwd=folder).returncode == 2
     assert contents(folder) == before
 
 
@@ -98,7 +99,8 @@ def test_a_full_disk_leaves_old_files(command, folder):
     assert done.returncode == 1
     assert "out.partial: File too large\nPartial output: out.partial" in done.stderr
     assert (folder / "out.partial").stat().st_size == 60_000
-    done = command("fit", "in.csv", *SMALL, "--model", "m", "--log", "log", cwd=folder, most_bytes=2_000)
+    options = ("--model", "m", "--overwrite", "--log", "log")
+    done = command("fit", "in.csv", *SMALL, *options, cwd=folder, most_bytes=2_000)
     assert done.returncode == 1
     assert "m.partial: File too large; the model was not saved" in done.stderr
     assert "Partial output: log.partial" in done.stderr

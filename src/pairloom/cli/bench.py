@@ -15,6 +15,7 @@ from pairloom.base.extras import import_extra
 from pairloom.base.typing import Array
 from pairloom.cli import fit
 from pairloom.cli.console import print_result
+from pairloom.cli.fit_options import FitOptions
 from pairloom.cli.parameters import make_estimator
 
 CHUNK_ROWS = 10_000
@@ -41,10 +42,11 @@ def measure(system: str, settings: list[str], X: Array, y: Array, folder: Path) 
     for start in range(0, len(y), CHUNK_ROWS):
         model.partial_fit(X[start : start + CHUNK_ROWS], y[start : start + CHUNK_ROWS])
     arrays = perf_counter() - began
-    options = fit.FitOptions(
-        files=[str(folder / "rows.csv")], model=folder / "model", system=system, settings=settings, label="label",
-        positive=None, weight=None, drop=[], format="csv", width=None, chunk=CHUNK_ROWS, checkpoint=None, every=1,
-        resume=False, half_life=None, log=None, monitor=None, on_bad_row="stop", quarantine=None, json=True, quiet=True,
+    options = FitOptions(
+        files=[str(folder / "rows.csv")], model=folder / "model", start=None, system=system, settings=settings,
+        label="label", positive=None, weight=None, drop=[], format="csv", width=None, chunk=CHUNK_ROWS, checkpoint=None,
+        every=1, resume=False, half_life=None, log=None, monitor=None, on_bad_row="stop", quarantine=None, json=True,
+        quiet=True,
     )  # fmt: skip
     began = perf_counter()
     with redirect_stdout(StringIO()):

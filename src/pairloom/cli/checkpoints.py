@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pairloom.base.files import replacing
+from pairloom.cli.model_file import saved_models
 from pairloom.cli.outputs import RUN_RECORD
 from pairloom.persist.checkpoint import Checkpointer
 
@@ -23,7 +24,9 @@ def open_checkpoints(folder: Path, every: int, resume: bool) -> Checkpointer:
 class FitCheckpoints:
     """The checkpoints of a run, and in the same folder ``rows.json``: its settings, and a record for each position.
 
-    The record is written before the checkpoint, so that each checkpoint has one.
+    The record is written before the checkpoint, so that each checkpoint has one. It also has the digests of the model
+    files that the run has written: the same command may replace these, and a model that was continued in place may be
+    one of them.
 
     Parameters
     ----------
@@ -35,6 +38,7 @@ class FitCheckpoints:
         self.checkpoints = open_checkpoints(folder, every, resume)
         self.path, self.settings = folder / RUN_RECORD, settings
         self.records: dict[int, dict[str, Any]] = {}
+        self.models = saved_models(folder)
         if self.checkpoints.positions():
             self._read()
 
@@ -50,9 +54,18 @@ class FitCheckpoints:
 
     def save(self, model: Any, position: int, record: dict[str, Any]) -> None:
         self.records = dict(sorted({**self.records, position: record}.items())[-MAX_RECORDS:])
-        with replacing(self.path) as out:
-            out.write(json.dumps({"settings": self.settings, "rows": self.records}).encode())
+        self._write()
         self.checkpoints.save(model, position)
+
+    def saved_model(self, digest: str | None) -> None:
+        """Record a model file before it replaces another one."""
+        if digest is not None and digest not in self.models:
+            self.models = [*self.models, digest][-MAX_RECORDS:]
+            self._write()
+
+    def _write(self) -> None:
+        with replacing(self.path) as out:
+            out.write(json.dumps({"settings": self.settings, "rows": self.records, "models": self.models}).encode())
 
     def _read(self) -> None:
         try:
@@ -60,6 +73,8 @@ class FitCheckpoints:
             settings, self.records = found["settings"], {int(row): record for row, record in found["rows"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{self.path} cannot be read ({error}); is this a folder of checkpoints?") from None
+        if self.settings.get("from") in self.models:  # the run has already replaced the model that it continued
+            self.settings["from"] = settings.get("from")
         for name, value in self.settings.items():
             if settings.get(name) != value:
                 raise ValueError(

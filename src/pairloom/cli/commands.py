@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from pairloom import __version__
-from pairloom.base.extras import import_extra
 from pairloom.cli import options as opt
+from pairloom.cli import tools
 from pairloom.cli.errors import report_errors
+from pairloom.cli.model_file import check_replaced, same_file
 from pairloom.cli.outputs import check_outputs
-from pairloom.cli.parameters import DEFAULT, parse_value
+from pairloom.cli.parameters import parse_value
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
@@ -34,7 +35,8 @@ def main(
 
     Results go to stdout, progress and errors to stderr.
 
-    Exit codes: 0 success, 1 failure, 2 wrong options or invalid input, 130 Ctrl-C, 141 closed pipe, 143 SIGTERM.
+    Exit codes: 0 success, 1 failure, 2 wrong options or invalid input, 3 a requirement failed, 130 Ctrl-C, 141 closed
+    pipe, 143 SIGTERM.
     """
 
 
@@ -42,7 +44,9 @@ def main(
 def fit(
     files: opt.Files,
     model: opt.ModelOut = Path("model.pairloom"),
-    system: opt.System = DEFAULT,
+    start: opt.From = None,
+    overwrite: opt.Overwrite = False,
+    system: opt.System = None,
     settings: opt.Settings = None,
     half_life: opt.HalfLife = None,
     label: opt.Label = None,
@@ -70,18 +74,22 @@ def fit(
     The printed AUC is prequential: each row is scored before it is learned.
 
     Ctrl-C stops reading; the model of the rows so far is saved.
+
+    With --from, the model of a file continues, with its columns, label and parameters.
     """
     outputs = {"--model": model, "--log": log, "--quarantine": quarantine, "--monitor": monitor}
     outputs["--set monitor"] = _monitor(settings or [])
-    check_outputs(outputs, files, checkpoint)
+    check_outputs(outputs, [*files, *([start] if start and not same_file(start, model) else [])], checkpoint)
     _check_resume(resume, checkpoint)
+    check_replaced(model, start, overwrite, checkpoint if resume else None)
     with report_errors(debug):
-        from pairloom.cli.fit import FitOptions, run
+        from pairloom.cli.fit import run
+        from pairloom.cli.fit_options import FitOptions
 
         run(
             FitOptions(
-                files, model, system, settings or [], label, positive, weight, drop or [], format_.value, width, chunk,
-                checkpoint, every, resume, half_life, log, monitor, on_bad_row.value, quarantine, as_json, quiet,
+                files, model, start, system, settings or [], label, positive, weight, drop or [], format_.value, width,
+                chunk, checkpoint, every, resume, half_life, log, monitor, on_bad_row.value, quarantine, as_json, quiet,
             )
         )  # fmt: skip
 
@@ -146,6 +154,13 @@ def evaluate(
     files: opt.Files,
     label: opt.Label = None,
     weight: opt.Weight = None,
+    require: Annotated[
+        list[str] | None,
+        opt.optional(
+            metavar="NAME>=X",
+            help="Exit with 3 unless a figure is at least X: auc, pauc@FPR, ap, precision@K; may be repeated.",
+        ),
+    ] = None,
     figure: Annotated[
         Path | None, opt.optional(help="Draw the ROC and precision-recall curves.", dir_okay=False)
     ] = None,
@@ -168,7 +183,8 @@ def evaluate(
         _exit(
             run(
                 model, files, label=label, weight=weight, format_=format_.value, chunk_rows=chunk, figure=figure,
-                quiet=quiet, on_bad_row=on_bad_row.value, quarantine=quarantine, as_json=as_json,
+                require=require or [], quiet=quiet, on_bad_row=on_bad_row.value, quarantine=quarantine,
+                as_json=as_json,
             )
         )  # fmt: skip
 
@@ -176,15 +192,25 @@ def evaluate(
 @app.command(epilog="Example: [bold]pairloom inspect payments.pairloom --figure model.png[/bold]")
 def inspect(
     model: opt.ModelFile,
+    other: Annotated[
+        Path | None, typer.Argument(help="Another model, to compare with.", metavar="OTHER", show_default=False)
+    ] = None,
     figure: Annotated[
         Path | None, opt.optional(help="Draw the race, the strata, or the ROC of the last rows.", dir_okay=False)
     ] = None,
     as_json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
-    """Describe a model: parameters, columns, labels, AUC, and memory."""
+    """Describe a model: parameters, columns, labels, AUC, drift, alerts and memory; or compare two models."""
+    if other is not None and figure is not None:
+        raise typer.BadParameter("is for one model", param_hint="--figure")
     check_outputs({"--figure": figure}, [model])
     with report_errors(debug):
+        if other is not None:
+            from pairloom.cli.comparing import run as compare
+
+            compare((model, other), as_json)
+            return
         from pairloom.cli.inspect import run
 
         run(model, figure, as_json)
@@ -235,83 +261,12 @@ def serve(
         )  # fmt: skip
 
 
-@app.command(epilog="Example: [bold]pairloom demo --out demo.png --seed 1[/bold]")
-def demo(
-    out: Annotated[Path, opt.option(help="Save the figure (PNG) to this file.", dir_okay=False, writable=True)] = Path(
-        "pairloom-demo.png"
-    ),
-    seed: Annotated[int, opt.option(min=0, max=2**32 - 1, help="Random seed of the models and the rows.")] = 0,
-    systems: Annotated[
-        bool, opt.option("--systems", help="Compare all online systems on two small data sets instead.")
-    ] = False,
-) -> None:
-    """Learn payments whose fraudsters change their method; print live AUC, alerts and the change, and save a figure.
-
-    The monitor page has the name of the figure, with .html. At the end, a few systems are compared on the same rows.
-    """
-    page = out.with_suffix(".html")
-    check_outputs({"--out": out} | ({} if systems else {"the monitor page": page}))
-    import_extra("matplotlib", "plot", "The demo")
-    if systems:
-        from pairloom.cli import demo_systems
-
-        return demo_systems.run(out, seed)
-    from pairloom.cli import demo
-
-    return demo.run(out, page, seed)
-
-
-@app.command(epilog="Example: [bold]pairloom datasets --data-home ~/libsvm[/bold]")
-def datasets(
-    data_home: Annotated[
-        Path | None, opt.option(help="Search this folder of LIBSVM files first.", exists=True, file_okay=False)
-    ] = None,
-) -> None:
-    """List the known data sets and their files; nothing is downloaded.
-
-    Searches --data-home, the folder in the environment variable PAIRLOOM_DATA, and the user's cache.
-    """
-    from pairloom.cli.datasets import run
-
-    try:
-        run(data_home)
-    except FileNotFoundError as error:
-        raise typer.BadParameter(str(error)) from error
-
-
-@app.command(epilog="Example: [bold]pairloom systems --markdown > systems.md[/bold]")
-def systems(
-    markdown: Annotated[bool, opt.option("--markdown", help="Print the table as Markdown.")] = False,
-) -> None:
-    """Compare all systems: properties, cost (Table 1 of the paper), and speed on this machine."""
-    from pairloom.cli.systems import run
-
-    run(markdown)
-
-
-@app.command(epilog="Example: [bold]pairloom bench --rows 3000[/bold]")
-def bench(
-    rows: Annotated[int, opt.option(min=1, help="Number of rows.")] = 50_000,
-    columns: Annotated[int, opt.option(min=1, help="Number of columns.")] = 22,
-    as_json: opt.Json = False,
-    debug: opt.Debug = False,
-) -> None:
-    """Measure the speed of learning, from arrays and from CSV, and of scoring."""
-    with report_errors(debug):
-        from pairloom.cli.bench import run
-
-        run(rows, columns, as_json)
-
-
-@app.command(
+app.command(epilog="Example: [bold]pairloom demo --out demo.png --seed 1[/bold]")(tools.demo)
+app.command(epilog="Example: [bold]pairloom datasets --data-home ~/libsvm[/bold]")(tools.datasets)
+app.command(epilog="Example: [bold]pairloom systems --markdown > systems.md[/bold]")(tools.systems)
+app.command(epilog="Example: [bold]pairloom bench --rows 3000[/bold]")(tools.bench)
+app.command(
     hidden=True,
     add_help_option=False,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)
-def reproduce() -> None:
-    """Print where to find the reproduction of the paper; to be removed after one release."""
-    message = (
-        "The reproduction is not part of the package: run python -m reproduction in a clone (docs/reproduction.md)"
-    )
-    typer.echo(message, err=True)
-    raise typer.Exit(2)
+)(tools.reproduce)

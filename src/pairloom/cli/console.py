@@ -18,6 +18,9 @@ MAX_LISTED = 40
 """Maximum number of columns that a message lists."""
 
 
+AUC_WINDOW = "on the last 4,096 rows, each scored before it was learned"
+
+
 class Progress:
     """Progress on stderr: one line that is updated on a terminal, a line every few seconds elsewhere."""
 

@@ -3,6 +3,7 @@
 0    success
 1    a file cannot be written, a package is missing, or an internal error
 2    wrong options or invalid input (FILE:LINE)
+3    a requirement of evaluate --require failed
 130  Ctrl-C
 141  stdout was closed by the reader
 143  SIGTERM
@@ -21,7 +22,8 @@ import typer
 from pairloom.base.errors import InvalidDataError
 from pairloom.base.extras import MissingExtra
 
-EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE, EXIT_TERMINATED = 1, 2, 130, 141, 143
+EXIT_FAILURE, EXIT_USAGE, EXIT_REQUIREMENT = 1, 2, 3
+EXIT_INTERRUPTED, EXIT_BROKEN_PIPE, EXIT_TERMINATED = 130, 141, 143
 
 
 @contextmanager

@@ -9,9 +9,11 @@ import numpy as np
 from pairloom.base.typing import Array
 from pairloom.cli.bad_rows import BadRows
 from pairloom.cli.console import Progress, print_result
+from pairloom.cli.errors import EXIT_REQUIREMENT
 from pairloom.cli.labels import LabelReader
 from pairloom.cli.outputs import Outputs
 from pairloom.cli.predict import load_classifier, score_files
+from pairloom.cli.requirements import parse_requirement, requirement_lines
 from pairloom.cli.rows import RowReader
 from pairloom.cli.signals import SignalGate
 from pairloom.metrics.auc import weighted_auc
@@ -24,9 +26,10 @@ PRECISION_AT = (10, 100, 1000, 10_000)
 
 def run(
     path: Path, files: Sequence[str], *, label: str | None, weight: str | None, format_: str, chunk_rows: int,
-    on_bad_row: str, quarantine: Path | None, figure: Path | None, as_json: bool, quiet: bool,
+    on_bad_row: str, quarantine: Path | None, figure: Path | None, require: Sequence[str], as_json: bool, quiet: bool,
 ) -> int | None:  # fmt: skip
-    """Score rows and print metrics of the ranking. Return the exit code of a signal, or None."""
+    """Score rows and print metrics of the ranking. Return the exit code of a signal or a failed requirement."""
+    requirements = [parse_requirement(text) for text in require]
     model = load_classifier(path)
     labels, progress = LabelReader.of(model), Progress(quiet)
     reader = RowReader(model, label=label, weight=weight, missing=on_bad_row == "missing")
@@ -46,6 +49,7 @@ def run(
         values = compute_metrics(scores, positive, weights)
         values |= {"rows": len(scores), "positive": int(positive.sum()), "bad": bad.count}
         values |= {"malformed": dict(bad.malformed)}
+        values |= {"requirements": [one.check(scores, positive, weights) for one in requirements]}
         if figure is not None:
             from pairloom.cli.figures import draw_curves
 
@@ -54,7 +58,8 @@ def run(
         outputs.commit()
     bad.note(progress)
     print_result(_lines(values, figure), values, as_json)
-    return gate.exit_code
+    failed = not all(one["passed"] for one in values["requirements"])
+    return gate.exit_code or (EXIT_REQUIREMENT if failed else None)
 
 
 def _concatenate(found: list[tuple[Array, Array, Array | None]], name: str) -> tuple[Array, Array, Array]:
@@ -101,4 +106,5 @@ def _lines(values: dict[str, Any], figure: Path | None) -> list[tuple[str, str]]
         ("average precision", f"{values['average_precision']:.4f} (chance: {values['base_rate']:.4f})"),
     ]
     lines += [(f"precision at {k:,}", f"{value:.4f}") for k, value in values["precision_at"].items()]
+    lines += requirement_lines(values["requirements"])
     return [*lines, ("figure", str(figure))] if figure is not None else lines

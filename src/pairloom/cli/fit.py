@@ -1,9 +1,7 @@
 """`pairloom fit`: fit a model on rows of files and pipes."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections import Counter
 from time import monotonic
 from typing import Any
 
@@ -13,56 +11,22 @@ import typer
 from pairloom.cli.bad_rows import BadRow, BadRows
 from pairloom.cli.checkpoints import FitCheckpoints
 from pairloom.cli.columns import useless_lines, useless_values
-from pairloom.cli.console import Progress, print_result, to_json
+from pairloom.cli.console import AUC_WINDOW, Progress, print_result, to_json
 from pairloom.cli.errors import error_message
+from pairloom.cli.fit_options import FitOptions
 from pairloom.cli.labels import LabelReader
+from pairloom.cli.model_file import digest_of
 from pairloom.cli.monitor import finish_monitor, set_monitor
 from pairloom.cli.outputs import Outputs
-from pairloom.cli.parameters import make_estimator
 from pairloom.cli.row_batch import RowBatch
 from pairloom.cli.rows import RowReader
 from pairloom.cli.signals import SignalGate
+from pairloom.cli.starting import first_model, malformed_values
 from pairloom.data.readers import readers
 from pairloom.data.readers.base import Chunk, RowErrors
 from pairloom.data.readers.opening import FileError, list_files
+from pairloom.estimators.saving import FileColumns
 from pairloom.persist import save
-
-AUC_WINDOW = "on the last 4,096 rows, each scored before it was learned"
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """The options of the command."""
-
-    files: Sequence[str]
-    model: Path
-    system: str
-    settings: Sequence[str]
-    label: str | None
-    positive: str | None
-    weight: str | None
-    drop: Sequence[str]
-    format: str
-    width: int | None
-    chunk: int
-    checkpoint: Path | None
-    every: int
-    resume: bool
-    half_life: float | None
-    log: Path | None
-    monitor: Path | None
-    on_bad_row: str
-    quarantine: Path | None
-    json: bool
-    quiet: bool
-
-    @property
-    def fixed(self) -> dict[str, Any]:
-        """The options that determine the model, besides the rows."""
-        names = (
-            "system", "settings", "label", "positive", "weight", "drop", "width", "chunk", "half_life", "on_bad_row",
-        )  # fmt: skip
-        return {name: list(v) if isinstance(v := asdict(self)[name], (list, tuple)) else v for name in names}
 
 
 class Fit:
@@ -70,12 +34,8 @@ class Fit:
 
     def __init__(self, options: FitOptions, gate: SignalGate, outputs: Outputs) -> None:
         self.options, self.gate, self.progress = options, gate, Progress(options.quiet)
-        self.labels = LabelReader(options.positive)
-        parameters: dict[str, Any] = {} if options.positive is None else {"pos_label": self.labels.positive}
-        if options.half_life is not None:
-            half_life = options.half_life
-            parameters["half_life"] = int(half_life) if half_life.is_integer() else half_life
-        self.model = make_estimator(options.system, options.settings, **parameters)
+        self.model, self.labels = first_model(options)
+        self.before, self.malformed = self._learned_rows, Counter(malformed_values(self.model))
         self.outputs, self.out, self.log = outputs, outputs.add(options.model), outputs.add_optional(options.log)
         self.bad = BadRows(options.on_bad_row, outputs.add_optional(options.quarantine), options.quiet)
         self.position, self.start, self.started_at = 0, 0, monotonic()
@@ -88,9 +48,10 @@ class Fit:
             self.checkpoints = FitCheckpoints(options.checkpoint, options.every, options.fixed, options.resume)
             self._resume(self.checkpoints)
         set_monitor(self.model, options.monitor)
+        known: FileColumns | None = self.model._file_columns
         self.reader = RowReader(
-            self.model, label=options.label, weight=options.weight, drop=options.drop, strict=True,
-            missing=options.on_bad_row == "missing",
+            self.model, label=options.label, weight=options.weight or (known.weight if known else None),
+            drop=options.drop, strict=True, missing=options.on_bad_row == "missing",
         )  # fmt: skip
 
     def _resume(self, checkpoints: FitCheckpoints) -> None:
@@ -101,11 +62,12 @@ class Fit:
         self.model, self.start, record = found
         self.expected = record
         self.bad.count = record["bad"]
-        self.bad.malformed.update({} if self.model.columns_ is None else self.model.columns_.malformed)
+        self.bad.malformed.update(Counter(malformed_values(self.model)) - self.malformed)
         for output, size in ((self.bad.quarantine, record["quarantined"]), (self.log, record.get("logged"))):
             if output is not None:
                 output.resume(size)
-        self.labels = LabelReader(self.options.positive, record["labels"])
+        if self.options.start is None:
+            self.labels = LabelReader(self.options.positive, record["labels"])
         self.progress.note(f"Resuming after row {self.start:,}.")
 
     def learn(self) -> None:
@@ -161,7 +123,7 @@ class Fit:
             batch, y = batch[~rejected], y[~rejected]
         if len(y) == 0:
             return errors
-        classes = None if self.has_learned else self.labels.classes
+        classes = None if hasattr(self.model, "stream_") else self.labels.classes
         try:
             self.model.partial_fit(batch.X, y, classes=classes, sample_weight=batch.weight)
         except ValueError as error:
@@ -169,6 +131,7 @@ class Fit:
             if not others and str(error).startswith(f"label {label!r} "):
                 self.rejected_labels[label] = error_message(error)
             raise
+        self.model._file_columns = self._file_columns
         if batch.malformed_counts:
             self.model._encoder.count_malformed(batch.malformed_counts)
         return errors
@@ -208,6 +171,10 @@ class Fit:
         """Save the checkpoint and the model, replace all outputs, and write the last monitor page."""
         self.checkpoint()
         self.save()
+        if self.stays:
+            return
+        if self.checkpoints is not None:
+            self.checkpoints.saved_model(digest_of(self.out.partial))
         self.outputs.commit()
         finish_monitor(self.model)
 
@@ -231,9 +198,33 @@ class Fit:
         error.add_note(f"Partial model{rows}: {self.out.partial}{unchanged}")
 
     @property
+    def stays(self) -> bool:
+        """Whether a signal stopped a run in place: a model with some of these rows could not learn them all later."""
+        return self.gate.exit_code is not None and self.options.in_place
+
+    @property
+    def saved(self) -> str:
+        """What the run has written."""
+        model = f"{self.out.partial}; {self.options.model} is unchanged" if self.stays else str(self.options.model)
+        return f"{model}{f' and a checkpoint in {self.options.checkpoint}' if self.options.checkpoint else ''}"
+
+    @property
     def has_learned(self) -> bool:
-        """Whether the model has learned a row."""
-        return hasattr(self.model, "stream_")
+        """Whether the model has learned a row of this input."""
+        return self.start > 0 or self._learned_rows > self.before
+
+    @property
+    def _learned_rows(self) -> int:
+        """Number of rows learned; -1 before the first call."""
+        return self.model.n_seen_ if hasattr(self.model, "stream_") else -1
+
+    @property
+    def _file_columns(self) -> FileColumns | None:
+        """The columns of the files besides the features; None for LIBSVM."""
+        reader = self.reader
+        if reader.label is None:
+            return None
+        return FileColumns(reader.label, reader.weight, sorted({*reader.drop, *reader.ignored}))
 
     @property
     def speed(self) -> float:
@@ -252,19 +243,21 @@ class Fit:
             self.progress.update(f"{self.position:,} rows  AUC {auc}  {self.speed:,.0f} rows/s")
 
     def print_result(self) -> None:
-        auc, size = self.model.auc_, self.options.model.stat().st_size
+        path = self.out.partial if self.stays else self.options.model
+        auc, size = self.model.auc_, path.stat().st_size
         classes = [one.item() for one in self.model.classes_]
         values = {
             "rows": self.position, "learned": self.model.n_seen_, "bad": self.bad.count, "classes": classes,
             "auc": {"value": auc.value, "low": auc.low, "high": auc.high}, "rows_per_second": round(self.speed),
-            "model": str(self.options.model), "bytes": size, "stopped": self.gate.exit_code,
+            "model": str(path), "bytes": size, "stopped": self.gate.exit_code,
             "malformed": dict(self.bad.malformed), **useless_values(self.model),
         }  # fmt: skip
         skipped = f", {self.bad.count:,} skipped" if self.bad.count else ""
+        continued = f"; {self.model.n_seen_:,} learned in all" if self.options.start is not None else ""
         lines = [
-            ("rows", f"{self.position:,}{skipped}; {self.speed:,.0f} per second"),
+            ("rows", f"{self.position:,}{skipped}; {self.speed:,.0f} per second{continued}"),
             ("AUC", f"{auc} {AUC_WINDOW}"),
-            ("model", f"{self.options.model}, {size / 1e6:.3g} MB"),
+            ("model", f"{path}, {size / 1e6:.3g} MB"),
         ]
         print_result(lines, values, self.options.json)
 
@@ -291,6 +284,5 @@ def run(options: FitOptions) -> None:
         fit.progress.note(text)
     fit.print_result()
     if gate.exit_code is not None:
-        saved = f"{options.model} and a checkpoint in {options.checkpoint}" if options.checkpoint else options.model
-        fit.progress.note(f"Stopped after row {max(fit.position, fit.start):,}; saved {saved}.")
+        fit.progress.note(f"Stopped after row {max(fit.position, fit.start):,}; saved {fit.saved}.")
         raise typer.Exit(gate.exit_code)

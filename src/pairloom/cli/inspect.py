@@ -7,8 +7,9 @@ import numpy as np
 
 from pairloom.base.typing import Array
 from pairloom.cli.columns import change_lines, change_values, column_lines, column_values
-from pairloom.cli.console import print_result
-from pairloom.cli.fit import AUC_WINDOW
+from pairloom.cli.console import AUC_WINDOW, print_result
+from pairloom.cli.history import alert_line, alert_values, drift_line, drift_values, file_line, file_values
+from pairloom.cli.mixture import mixture_lines, mixture_values
 from pairloom.cli.predict import load_classifier
 
 PARTS = ("features", "pairs", "loss", "memory", "step", "penalty", "average", "rule", "budget", "portfolio")
@@ -36,7 +37,8 @@ def describe(model: Any, path: Path) -> dict[str, Any]:
         "rows": model.n_seen_, "pairs": model.n_pairs_,
         "classes": model.classes_.tolist(), "positive": getattr(model, "pos_label_", None),
         "auc": {"value": auc.value, "low": auc.low, "high": auc.high},
-        **column_values(model), "changes": change_values(model),
+        **column_values(model), "changes": change_values(model), "file_columns": file_values(model),
+        "drift": drift_values(model), "alerts": alert_values(model), "mixture": mixture_values(model),
         "bytes": model.nbytes_, "file_bytes": path.stat().st_size,
     }  # fmt: skip
     sizes = strata(model)
@@ -88,6 +90,8 @@ def _lines(values: dict[str, Any]) -> list[tuple[str, str]]:
         ("AUC", f"{Area(**values['auc'])} {AUC_WINDOW}"),
         ("size", f"{values['bytes'] / 1e6:.3g} MB in memory, {values['file_bytes'] / 1e6:.3g} MB on disk"),
     ]
+    lines += [("files", file_line(values["file_columns"]))] if values["file_columns"] else []
+    lines += [("drift", drift_line(values["drift"])), ("alerts", alert_line(values["alerts"]))]
     lines += [("columns" if k == 0 else "", text) for k, text in enumerate(column_lines(values))]
     lines += [("changes" if k == 0 else "", text) for k, text in enumerate(change_lines(values["changes"]))]
     lines += [(name, text) for name, text in values["parts"].items() if name != "portfolio"]
@@ -95,5 +99,7 @@ def _lines(values: dict[str, Any]) -> list[tuple[str, str]]:
         shares = np.sort(np.asarray(own))[::-1] / max(np.sum(own), 1e-300)
         lines.append((f"strata of {name}", " ".join(f"{share:.3f}" for share in shares)))
     for one in values.get("race", []):
-        lines.append((f"  {one['name']}", f"AUC {one['auc']:.4f}, share {one['share']:.3f}"))
+        lines.append((f"  {one['name']}", f"AUC {one['auc']:.4f} in the windows of the race, share {one['share']:.3f}"))
+    why = mixture_lines(values["mixture"], values.get("race", []), values["auc"]["high"])
+    lines += [("mixture" if k == 0 else "", text) for k, text in enumerate(why)]
     return lines + ([("figure", values["figure"])] if "figure" in values else [])

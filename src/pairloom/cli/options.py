@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pairloom.cli.parameters import SYSTEMS
+from pairloom.cli.parameters import DEFAULT, SYSTEMS
 
 
 class Format(StrEnum):
@@ -52,7 +52,9 @@ Files = Annotated[
     typer.Argument(help="Files, folders, or - for stdin; may be compressed (gz, xz, bz2, zst).", metavar="FILE"),
 ]
 
-Label = Annotated[str | None, optional(help="Label column (default: label, target, class or y).", panel=INPUT)]
+Label = Annotated[
+    str | None, optional(help="Label column (default: that of the model; label, target, class or y).", panel=INPUT)
+]
 Positive = Annotated[str | None, optional(help="Label of the positive class; all others are negative.", panel=INPUT)]
 Weight = Annotated[str | None, optional(help="Column of sample weights.", panel=INPUT)]
 Drop = Annotated[list[str] | None, optional(help="Ignore this column; may be repeated.", panel=INPUT)]
@@ -74,8 +76,19 @@ Quarantine = Annotated[
 ]
 
 ModelOut = Annotated[Path, option(help="Write the model to this file.", dir_okay=False, panel=MODEL)]
+From = Annotated[
+    Path | None, optional("--from", help="Continue this model; it may be the same file as --model.", panel=MODEL)
+]
+Overwrite = Annotated[bool, option("--overwrite", help="Replace an existing model that is not continued.", panel=MODEL)]
 System = Annotated[
-    str, option(help="Name of the estimator; see pairloom systems.", autocompletion=_complete_system, panel=MODEL)
+    str | None,
+    option(
+        "--system",
+        help="Name of the estimator; see pairloom systems.",
+        autocompletion=_complete_system,
+        panel=MODEL,
+        show_default=DEFAULT,
+    ),
 ]
 Settings = Annotated[
     list[str] | None,

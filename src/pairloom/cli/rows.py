@@ -26,8 +26,8 @@ class RowReader:
     Parameters
     ----------
     model : an estimator, fitted or not.
-    label, weight, keep : columns besides the features; ``label`` None: one of ``LABEL_NAMES``.
-    drop : columns that are not used.
+    label, weight, keep : columns besides the features; ``label`` None: that of the model, or one of ``LABEL_NAMES``.
+    drop : columns that are not used, as those that the model was fitted without.
     labelled : whether a label is required.
     strict : whether unknown columns are errors.
     missing : whether malformed values of number and date columns are treated as missing.
@@ -37,7 +37,11 @@ class RowReader:
         self, model: Any, *, label: str | None = None, weight: str | None = None, keep: Sequence[str] = (),
         drop: Sequence[str] = (), labelled: bool = True, strict: bool = False, missing: bool = False,
     ) -> None:  # fmt: skip
-        self.model, self.label, self.weight, self.keep, self.drop = model, label, weight, list(keep), list(drop)
+        known = model._file_columns
+        self.label_of_model = label is None and labelled and known is not None
+        self.label = known.label if self.label_of_model else label
+        self.model, self.weight, self.keep, self.drop = model, weight, list(keep), list(drop)
+        self.ignored = [] if known is None else known.dropped
         self.labelled, self.strict = labelled, strict
         self.missing = missing or columns_of(model.columns).on_text == "missing"
         names = getattr(model, "feature_names_in_", None)
@@ -74,7 +78,8 @@ class RowReader:
             others = [one for one in names if one not in set(self.features or ())]
             found = [one for one in LABEL_NAMES if one in others]
             if not found:
-                raise FileError(f"{name}: no label column; set --label to one of {list_names(others or names)}")
+                also = "" if self.features is None else ", and the model does not name one"
+                raise FileError(f"{name}: no label column{also}; set --label to one of {list_names(others or names)}")
             self.label = found[0]
         options: dict[str, list[Any]] = {
             "label": [self.label],
@@ -85,8 +90,9 @@ class RowReader:
         for option, wanted in options.items():
             absent = [one for one in wanted if one is not None and one not in names]
             if absent:
-                raise FileError(f"{name}: no column {absent[0]!r} (--{option}); the columns are {list_names(names)}")
-        others = [one for one in names if one not in {self.label, self.weight, *self.drop}]
+                why = "the label of the model" if option == "label" and self.label_of_model else f"--{option}"
+                raise FileError(f"{name}: no column {absent[0]!r} ({why}); the columns are {list_names(names)}")
+        others = [one for one in names if one not in {self.label, self.weight, *self.drop, *self.ignored}]
         if self.features is None:
             if not others:
                 raise FileError(f"{name}: no columns to learn from")

@@ -40,7 +40,7 @@ from pairloom.estimators.class_labels import Labels
 from pairloom.estimators.class_weight import ClassCounts
 from pairloom.estimators.column_changes import changes_found, newest_by_column
 from pairloom.estimators.parameters import estimator
-from pairloom.estimators.saving import SavableEstimator
+from pairloom.estimators.saving import FileColumns, SavableEstimator
 from pairloom.features.encoding import Encoding
 from pairloom.models.base import Dtype, Model
 from pairloom.stream import AlertBudget, ArrivalScores, Hook, RecentScores, Stream
@@ -94,6 +94,7 @@ class StreamEstimator(SavableEstimator):
     _class_counts: ClassCounts | None = field(default=None, init=False)
     _alerts: AlertBudget | None = field(default=None, init=False)
     _windows: ColumnWindows | None = field(default=None, init=False)
+    _file_columns: FileColumns | None = field(default=None, init=False)
 
     def _new_stream(self, labels: Labels | None, rows: Incoming) -> Stream:
         """Return a stream initialized for rows with these columns; raise ValueError if a part does not fit."""

@@ -236,7 +236,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
 
     def _forget(self) -> None:
         """Discard the attributes of the old model, and advance ``random_state`` if it is a generator."""
-        self._declared = self._class_counts = self._alerts = None
+        self._declared = self._class_counts = self._alerts = self._file_columns = None
         seed_of(self.random_state)
 
     def _declare(self, classes: Any, *, first: bool) -> None:

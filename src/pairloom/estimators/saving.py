@@ -25,13 +25,25 @@ from pairloom.stream.state import StreamState
 
 
 @node
+class FileColumns:
+    """The columns of the files that a model learned from, besides its features: ``label``, ``weight`` and ``dropped``.
+
+    The commands need these to continue a model and to evaluate it; learning does not depend on them.
+    """
+
+    label: str
+    weight: str | None = None
+    dropped: list[str] = field(default_factory=list)
+
+
+@node
 class EstimatorState:
     """The learned state of an estimator: names of columns, seed, classes, and the state of its stream.
 
     ``columns``: the encoder of named columns, if rows are frames or mappings.
     ``class_counts``: the counts of ``class_weight="balanced"``; None for other weights.
     ``alerts``: the alert budget, if one was requested. ``windows``: the windows in which changes of columns are found,
-    if they are.
+    if they are. ``file_columns``: if the rows are from files, the columns besides the features.
     """
 
     names: list[str] | None
@@ -42,6 +54,7 @@ class EstimatorState:
     class_counts: ClassCounts | None = field(default=None, metadata=OPTIONAL)
     alerts: AlertBudget | None = field(default=None, metadata=OPTIONAL)
     windows: ColumnWindows | None = field(default=None, metadata=OPTIONAL)
+    file_columns: FileColumns | None = field(default=None, metadata=OPTIONAL)
 
 
 class SavableEstimator(Savable, BaseEstimator, ABC):
@@ -74,6 +87,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     _class_counts: ClassCounts | None
     _alerts: AlertBudget | None
     _windows: ColumnWindows | None
+    _file_columns: FileColumns | None
 
     @abstractmethod
     def _stream_of(self, labels: Labels | None, seed: int | None, columns: ColumnsState | None) -> Stream:
@@ -88,7 +102,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         return EstimatorState(
             None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state,
             None if self._encoder is None else self._encoder.state,
-            self._class_counts, self._alerts, self._windows,
+            self._class_counts, self._alerts, self._windows, self._file_columns,
         )  # fmt: skip
 
     def with_state(self, state: EstimatorState) -> Self:
@@ -102,7 +116,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
             made.n_features_in_ = len(state.columns.names)
         if state.labels is not None:
             made._labels, made._class_counts = state.labels, state.class_counts
-        made._alerts = copy(state.alerts)
+        made._alerts, made._file_columns = copy(state.alerts), copy(state.file_columns)
         if state.names is not None:
             made.feature_names_in_ = np.asarray(state.names, dtype=object)
         made._windows = made._new_windows() if state.windows is None else state.windows

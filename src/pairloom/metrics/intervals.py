@@ -138,6 +138,33 @@ def delong(scores: Array, positive: Array, weights: Array | None = None, level: 
     return clip_bounds(area, _expit(middle - reach), _expit(middle + reach))
 
 
+def paired_difference(scores: Array, others: Array, positive: Array, weights: Array, level: float = 0.95) -> Estimate:
+    r"""Return the AUC of scores minus that of other scores of the same rows, with DeLong's interval.
+
+    .. math:: D \pm z \sqrt{\sum_{\text{classes}} \frac{\sum_i p_i^2 (V_i - V'_i - D)^2}{1 - \sum_i p_i^2}}
+
+    with V and p as in :func:`delong`, and D the difference. Weights must be above 0, and rows of both classes.
+
+    Cost: O(n log n). Reference: as :func:`delong`.
+
+    >>> rng = np.random.default_rng(0)
+    >>> positive, noise = np.arange(400) % 4 == 0, rng.normal(size=(2, 400))
+    >>> print(paired_difference(positive + noise[0], positive + 3.0 * noise[1], positive, np.ones(400)))
+    0.1624 (0.0833 to 0.2414)
+    """
+    from scipy.special import ndtri  # imported here: rarely needed
+
+    check_level(level)
+    variance, difference = 0.0, 0.0
+    pairs = zip(_placements(scores, positive, weights), _placements(others, positive, weights), strict=True)
+    for side, (own, other) in zip((positive, ~positive), pairs, strict=True):
+        share = weights[side] / weights[side].sum()
+        difference = float(share @ (own - other))  # the same for both classes
+        variance += float(np.square(share * (own - other - difference)).sum() / max(1.0 - share @ share, 1e-300))
+    reach = float(-ndtri(0.5 * (1.0 - level)) * np.sqrt(variance))
+    return Estimate(difference, max(-1.0, difference - reach), min(1.0, difference + reach))
+
+
 def check_level(level: float) -> None:
     """Raise ValueError unless 0 < ``level`` < 1."""
     check_number("level", level, 0.0, 1.0, open_low=True)
