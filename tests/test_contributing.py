@@ -254,7 +254,17 @@ def test_a_new_system_takes_frames_and_is_saved_even_without_parameters_for_that
 
 
 def test_the_parameters_of_a_new_system_are_its_fields_and_those_of_its_bases():
-    shared = ["pos_label", "class_weight", "drift", "dtype", "random_state", "engine", "columns", "half_life"]
+    shared = [
+        "pos_label",
+        "class_weight",
+        "shuffle",
+        "drift",
+        "dtype",
+        "random_state",
+        "engine",
+        "columns",
+        "half_life",
+    ]
     assert list(signature(Recent).parameters) == ["eta", *shared]
     assert list(signature(OwnInit).parameters) == ["eta", "dtype", "pos_label", "random_state"]
     model = Recent(eta=0.2, drift="auto")

@@ -104,7 +104,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         self._learn(X, y, sample_weight, None, first=True, whole=True)
         warn_of_columns(self._encoder, stacklevel=3)
         if not (self.shuffle or self.needs_all_rows):
-            warn_of_order(np.asarray(y), stacklevel=3)
+            warn_of_order(np.asarray(y).ravel(), stacklevel=3)
         return self
 
     @available_if(is_online)
