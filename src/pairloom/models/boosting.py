@@ -30,8 +30,8 @@ MAX_ROWS = 16_384
 """Maximum number of rows in the ring: histograms hold the sums of this many rows."""
 
 DRIFT, ROWS_SINCE_CHANGE, MIN_ROWS_KEPT = 0.5, 4.0, 1024
-"""If forgetting keeps less than this share of the past, the stream has changed. Then only the newest rows are kept: four
-times as many as all rows so far shall count as, but at least 1,024."""
+"""If forgetting keeps less than this share of the past, the stream has changed. Then only the newest rows are kept,
+four times as many as all rows so far shall count as, but at least 1,024."""
 
 
 @dataclass(frozen=True)
