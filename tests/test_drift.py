@@ -67,6 +67,18 @@ def test_a_placement_is_the_weighted_share_of_the_newest_others_with_lower_score
     assert rows.tolist() == [r for r in range(max(1, n - N_RECENT + 1), n + 1) if labels[r - 1] == 1]
 
 
+def test_extreme_weights_give_placements():
+    rng = np.random.default_rng(0)
+    labels = (np.arange(400) % 10 == 0).astype(float)
+    recent, arrivals = rings(rng.normal(size=(400, 1)), labels)
+    for own in (labels == 1, labels == 0):
+        recent.weights[:400] = np.where(own, 1e100, 1e-300)
+        placed, weights, rows = placements(Watched(), recent, arrivals, np.array([1.0]))
+        assert np.isfinite(placed).all()
+        assert 0.3 < placed.mean() < 0.7
+        assert np.isfinite(block_means(placed, weights, rows)[0]).all()
+
+
 def test_of_two_classes_the_rarer_one_is_placed_whichever_it_is_and_until_the_next_change():
     rng = np.random.default_rng(0)
     scores, labels = rng.normal(size=(400, 1)), (rng.random(400) < 0.9).astype(float)

@@ -24,6 +24,9 @@ BLOCK_ROWS = 32
 MAX_PARTNERS, MIN_PARTNERS = 512, 8
 """Number of newest rows of the other classes with which a row is compared, and how many there must be."""
 
+MIN_WEIGHT = 1e-12
+"""Smallest weight of a row, relative to the largest: sums of weights must not be 0."""
+
 MAX_PAST = 600
 """Number of earlier means kept, a uniform sample."""
 
@@ -209,7 +212,7 @@ def placements(own: Watched, recent: Recent, arrivals: Arrivals, targets: Array)
     rows = np.arange(arrivals.count - n + 1, arrivals.count + 1)
     rows = rows[recent.weights[(rows - 1) % N_RECENT] > 0]  # rows used to grow a forest have no score
     places = (rows - 1) % N_RECENT
-    weights = recent.weights[places] / recent.weights.max(initial=0.0) if len(rows) else np.zeros(0)
+    weights = np.maximum(recent.weights[places] / (recent.weights.max() or 1.0), MIN_WEIGHT)
     found = [(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))]
     for mine, score in sides(own, recent.labels[places], arrivals.scores[places], targets):
         others = np.flatnonzero(~mine)[-MAX_PARTNERS:]
