@@ -1,6 +1,8 @@
 """The cache of machine code, in real processes."""
 
+import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -101,7 +103,7 @@ def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
 @pytest.mark.parametrize(
     ("file", "counts"),
     [("cli/commands.py", False), ("data/readers/new.py", False), ("data/new.py", False),
-     ("losses.py", True), ("base/extras.py", True), ("estimators/data/new.py", True)],
+     ("race/race.py", False), ("losses.py", True), ("base/extras.py", True), ("models/data/new.py", True)],
 )  # fmt: skip
 def test_an_edit_counts_unless_nothing_is_compiled_there(tmp_path, monkeypatch, file, counts):
     package = copy_package(tmp_path)
@@ -120,6 +122,21 @@ def test_where_an_edit_does_not_count_nothing_is_compiled(folder):
     for path in files:
         source = path.read_text()
         assert not any(word in source for word in ("@compiled", "base.compiled", "njit", "numba.jit")), path
+
+
+def test_compiled_functions_use_nothing_from_where_an_edit_does_not_count():
+    n_functions = 0
+    for file in sorted(compiled.PACKAGE.rglob("*.py")):
+        source = file.read_text()
+        if "@compiled" not in source:
+            continue
+        module = importlib.import_module(".".join(file.relative_to(compiled.PACKAGE.parent).with_suffix("").parts))
+        functions = [one for one in vars(module).values() if hasattr(one, "py_func")]
+        n_functions += len(functions)
+        used = {name for one in functions for name in one.py_func.__code__.co_names}
+        for folder, names in re.findall(r"^from pairloom\.(\w+)[\w.]* import ([^(\n]+|\([^)]*\))", source, re.M):
+            assert folder not in NEVER_COMPILED or not used & set(re.findall(r"\w+", names)), file
+    assert n_functions > 100
 
 
 def test_numbas_own_setting_is_left_alone():

@@ -26,8 +26,10 @@ CONFIG: Any = numba.config
 
 PACKAGE = Path(__file__).parent.parent
 
-NEVER_COMPILED = frozenset({"cli", "data"})
-"""Folders excluded from the hash: they have no compiled functions, and no module that has any imports them."""
+NEVER_COMPILED = frozenset(
+    {"cli", "data", "estimators", "evaluation", "metrics", "persist", "race", "stream", "theory"}
+)
+"""Folders excluded from the hash: they have no compiled functions, and nothing in them is used by one."""
 
 STALE_SECONDS = 86_400
 """Machine code of other versions is removed after a day."""
