@@ -93,6 +93,7 @@ def test_what_took_over_is_the_model_that_began_with_those_rows(kind, stage, row
         model = race(engine="reference")
     stream = Stream(model).partial_fit(X[:end], y[:end], weight[:end])
     assert not stream.learned.coming
+    stream.model.learn_waiting(stream.learned)
     found = [one for one in stream.model.entrants(stream.learned) if one.stage]
     assert found
     for one in found:
@@ -212,3 +213,17 @@ def test_a_budget_that_cannot_keep_the_rows_keeps_what_it_has(rows):
     assert stream.learned.kept is None
     assert [(one.name, one.stage) for one in stream.learned.entrants] == [("linear", 512)]
     assert np.isfinite(stream.score(X)).all()
+
+
+def test_steady_entrants_learn_rows_when_the_race_acts(rows):
+    X, y, weight = rows
+    stream = Stream(race()).partial_fit(X[:4_103], y[:4_103], weight[:4_103])
+    state = stream.learned
+    assert {one.model.steady for one in state.entrants} == {True, False}
+    assert state.n_waiting == 7 and state.due == 4_224
+    assert {one.stream.t for one in state.entrants if one.model.steady} == {4_096}
+    assert {one.stream.t for one in state.entrants if not one.model.steady} == {4_103}
+    before = stream.score(X[5_000:5_100])
+    stream.model.learn_waiting(state)
+    assert {one.stream.t for one in state.entrants} == {4_103}
+    assert stream.score(X[5_000:5_100]).tobytes() == before.tobytes()

@@ -112,7 +112,8 @@ def learn_block(
     """Learn rows whose cells are looked up together; return scores (rows, targets, models)."""
     assert learner.features.sparse is not None
     cells = learner.features.sparse.cells(state.phi, batch.X)
-    plan = plan_rows(learner, state, batch, CSRRows.of_cells(cells, w.dtype))
+    points = cells if learner.memory.csr is None else CSRRows.of_cells(cells, w.dtype)
+    plan = plan_rows(learner, state, batch, points)
     numbers, kind = learner.penalty.numbers, w.dtype.type
     assert numbers is not None
     scores, value = np.empty((len(batch), len(w), len(etas))), kind(1.0 / np.sqrt(cells.shape[1]))

@@ -98,7 +98,7 @@ class Memory(MayBeLimited, ABC):
 class CSRMemory(Memory):
     """A memory that uses points, and supports CSR points at a cost linear in their entries.
 
-    A memory that does not use points does not need this class: engines pass CSR points to ``plan``.
+    A memory that does not use points does not need this class: engines pass points of any kind to ``plan``.
     """
 
     @property

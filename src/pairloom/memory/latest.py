@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from pairloom.base.checks import check_choice, check_count
+from pairloom.base.compiled import compiled
 from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -46,13 +47,18 @@ class Newest(Memory):
         state.slots.write(slot, example, blend=1.0, mass=example.weight)
 
     def plan(self, state: LatestState, U: Array, y: Array, weight: Array, draws: Array) -> Plan:
-        n, group = len(y), groups_of(self, y)
-        slot = np.empty(n, np.int64)
-        for g in np.unique(group):
-            own = np.flatnonzero(group == g)
-            slot[own] = g * self.size + (state.seen[g] + np.arange(len(own))) % self.size
-            state.seen[g] += len(own)
-        return Plan(np.arange(n + 1), slot, np.ones(n), weight)
+        slot = np.empty(len(y), np.int64)
+        take_turns(groups_of(self, y), self.size, state.seen, slot)
+        return Plan(np.arange(len(y) + 1), slot, np.ones(len(y)), weight)
+
+
+@compiled
+def take_turns(group: Array, size: int, seen: Array, slot: Array) -> None:
+    """Fill ``slot`` with the slot of each row: those of a group take turns; count the rows in ``seen``."""
+    for i in range(group.shape[0]):
+        g = group[i]
+        slot[i] = g * size + seen[g] % size
+        seen[g] += 1
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
+from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -73,12 +74,23 @@ class Slots:
         """Write ``rows``, unless it is None, for a plan of rows X, dense or CSR; blends are 0 or 1."""
         if self.rows is None:
             return
+        if not is_sparse(X):
+            write_rows(plan.start, plan.slot, plan.blend, X, self.rows)
+            return
         taken = np.flatnonzero(plan.blend > 0)[::-1]
         # Events are in reverse order: the first event of a slot is the one that remains.
         slot, newest = np.unique(plan.slot[taken], return_index=True)
         source = np.searchsorted(plan.start, taken[newest], side="right") - 1
-        rows = X[source]
-        self.rows[slot] = rows.toarray() if is_sparse(rows) else rows
+        self.rows[slot] = X[source].toarray()
+
+
+@compiled
+def write_rows(start: Array, slot: Array, blend: Array, X: Array, rows: Array) -> None:
+    """Write the dense rows X to the slots of their events with a blend above 0, in order."""
+    for i in range(X.shape[0]):
+        for e in range(start[i], start[i + 1]):
+            if blend[e] > 0:
+                rows[slot[e]] = X[i]
 
 
 @node

@@ -43,6 +43,10 @@ class Model(MayBeLimited, ABC):
     large_products: ClassVar[bool] = False
     """Whether even a single row may need a matrix product that BLAS would run on several threads."""
 
+    steady: ClassVar[bool] = False
+    """Whether scores change at ``next_row`` only, so that a race may let rows wait until then, and learn them at once.
+    """
+
     @property
     @abstractmethod
     def n_vectors(self) -> int:

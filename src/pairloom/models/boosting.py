@@ -162,8 +162,8 @@ class Boosting(Many):
         return state
 
     def run(self, state: BoostingState, batch: Batch) -> Scored:
-        X = batch.X.toarray() if is_sparse(batch.X) else batch.X
-        scores = run_engine(self, state, replace(batch, X=X))
+        batch = replace(batch, X=batch.X.toarray()) if is_sparse(batch.X) else batch
+        scores = run_engine(self, state, batch)
         return Scored(state.t, scores, batch.y, batch.weight, batch.query)
 
     def learn(self, state: BoostingState, batch: Batch, loops: Any) -> Array:

@@ -189,6 +189,8 @@ class ExactPath(FromMoments, Many):
     ((2, 3), (0.1,))
     """
 
+    steady: ClassVar[bool] = True
+
     alphas: tuple[float, ...] = (0.01, 0.1, 1.0, 4.0, 16.0, 64.0)
     since: int = 0
     turn: int = 0

@@ -63,6 +63,8 @@ def _check_rows(state: RaceState) -> None:
         raise WrongState("must be the row of the last evaluation", "evaluated")
     if (state.since or 0) > t:
         raise WrongState(f"must be one of {t} rows", "since")
+    if state.n_waiting > t - evaluated:
+        raise WrongState("must be the rows since the last evaluation, or some of them", "waiting")
     if state.kept is not None and (state.kept.count != t or t >= max(REFIT_ROWS.values())):
         raise WrongState(f"must be the first {t} rows, up to row {max(REFIT_ROWS.values())}", "kept")
 
@@ -77,7 +79,10 @@ def _check_entrants(race: "Race", state: RaceState) -> None:
             raise WrongState("names a candidate twice", name)
         if any(one.stream.n_features != one.candidate.width(state.n_features) for one in entrants):
             raise WrongState(f"must have the columns of {state.n_features} that they read", name)
-    if any(one.stream.t != t for one in state.entrants) or (not state.entrants and t >= next_evaluation(0)):
+    waiting = state.n_waiting
+    if any(one.stream.t != (t - waiting if one.model.steady else t) for one in state.entrants) or (
+        not state.entrants and t >= next_evaluation(0)
+    ):
         raise WrongState(f"must have learned {t} rows", "entrants")
     row = last_refit(t)
     end, last = REFIT_ROWS.get(row, 0), t - t % CATCH_UP_ROWS

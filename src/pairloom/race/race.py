@@ -28,7 +28,6 @@ from pairloom.race.refits import refit
 from pairloom.race.standings import Standing, log, thinned
 from pairloom.race.state import Entrant, FrozenState, Mixture, RaceState
 from pairloom.stream.hooks import N_RECENT, Recent, RecentScores
-from pairloom.stream.loop import advance
 from pairloom.stream.state import Kept, StreamState, stream_spec
 
 DROP_FROM_ROW, MIN_ENTRANT_SHARE = 16_384, 0.02
@@ -127,18 +126,29 @@ class Race(Model):
         counts = np.zeros(self.pairs.n_classes)
         return RaceState(n_features, entrants, evidence, counts, Mixture.empty(self.n_vectors), kept)
 
-    @on_one_thread
     def run(self, state: RaceState, batch: Batch) -> Scored | None:
+        due = self.next_row(state)
         for entrant in self.entrants(state):
-            advance(entrant.model, (RecentScores(),), entrant.stream, entrant.candidate.read(batch))
+            if not entrant.model.steady:
+                entrant.learn(batch)
+        state.waiting = state.waiting or Kept()
+        state.waiting.add(batch)
         np.add.at(state.counts, batch.y.astype(int), batch.weight)  # row by row: the chunking must not matter
         state.t += len(batch)
         if state.kept is not None:
             state.kept.add(batch)
+        scored = self._act(state) if state.t == due else None
+        if state.t < next_evaluation(0):
+            zeros = np.zeros((len(batch), self.n_vectors))
+            return Scored(state.t, zeros, batch.y, batch.weight, batch.query)
+        return scored
+
+    @on_one_thread
+    def _act(self, state: RaceState) -> Scored | None:
+        """Do what is due after a row of ``next_row``; return the new scores of the mixture, if there are any."""
+        self.learn_waiting(state)
         t, scored = state.t, None
-        if t < next_evaluation(0):
-            scored = Scored(t, np.zeros((len(batch), self.n_vectors)), batch.y, batch.weight, batch.query)
-        elif next_evaluation(t - 1) == t:
+        if next_evaluation(t - 1) == t:
             arrived = self._mixed_scores(state, state.evaluated)
             self._evaluate(state)
             scored = arrived
@@ -164,8 +174,19 @@ class Race(Model):
         return state.evaluated if t >= next_evaluation(0) else t
 
     def next_row(self, state: RaceState) -> int:
-        refit = NEVER if state.kept is None else next_refit(state.t)
-        return min(next_evaluation(state.t), refit)
+        if state.due is None or state.due <= state.t:
+            refit = NEVER if state.kept is None else next_refit(state.t)
+            steady = [one.model.next_row(one.stream.learned) for one in self.entrants(state) if one.model.steady]
+            state.due = min(next_evaluation(state.t), refit, *steady)
+        return state.due
+
+    def learn_waiting(self, state: RaceState) -> None:
+        """Let steady entrants learn the rows that they have not learned."""
+        if state.waiting is not None:
+            rows, state.waiting = state.waiting.all(), None
+            for one in self.entrants(state):
+                if one.model.steady:
+                    one.learn(rows)
 
     def check_room(self, state: RaceState | FrozenState | None, n: int) -> None:
         """Raise ValueError if the race is frozen."""
@@ -197,6 +218,8 @@ class Race(Model):
         return StateSpec(FrozenSum, {"d": self.encoding.width_of(cast(Form, form))})
 
     def forget(self, state: RaceState, keep: float) -> None:
+        self.learn_waiting(state)
+        state.due = None
         for entrant in (*self.entrants(state), *state.coming):
             forgetting = entrant.model.forgetting
             if forgetting is not None:

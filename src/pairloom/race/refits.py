@@ -7,8 +7,6 @@ from pairloom.features import FeatureMap
 from pairloom.race.portfolio import Candidate
 from pairloom.race.standings import log
 from pairloom.race.state import Entrant, RaceState
-from pairloom.stream.hooks import RecentScores
-from pairloom.stream.loop import advance
 
 if TYPE_CHECKING:
     from pairloom.race.race import Race
@@ -33,7 +31,7 @@ def refit(race: "Race", state: RaceState) -> None:
         return
     due = end if t == end else end * (t - row) // (end - row)
     for one in state.coming if due else ():
-        advance(one.model, (RecentScores(),), one.stream, one.candidate.read(state.kept.rows(one.stream.t, due)))
+        one.learn(state.kept.rows(one.stream.t, due))
     if t == end:
         replace_entrants(race, state)
 

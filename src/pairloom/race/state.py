@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pairloom.base.batch import Batch
 from pairloom.base.csr import is_sparse
 from pairloom.base.spec import Count
 from pairloom.base.tree import DERIVED, OPTIONAL, node
@@ -18,10 +19,14 @@ from pairloom.race.mixing import soft_clip
 from pairloom.race.portfolio import Candidate
 from pairloom.race.standings import Standing
 from pairloom.stream.hooks import Recent, RecentScores
+from pairloom.stream.loop import run
 from pairloom.stream.state import Kept, StreamState
 
 MAX_DENSE_VALUES = 1 << 24
 """Values of CSR rows made dense at a time while they are scored."""
+
+
+HOOKS = (RecentScores(),)
 
 
 @node
@@ -48,6 +53,11 @@ class Entrant:
         """Test-then-train scores: the columns of the first model, then those of the next."""
         ring: Recent = self.stream.observed[RecentScores.name]
         return ring
+
+    def learn(self, batch: Batch) -> None:
+        """Learn the columns of the rows that it reads, and keep the scores that they had before."""
+        run(self.model, HOOKS, self.stream, self.candidate.read(batch), self.stream.t)
+        self.stream.t += len(batch)
 
     def freeze(self, weight: float, slopes: Array, shifts: Array) -> FrozenSum:
         """Return what is needed to predict; ValueError if its features have no such form."""
@@ -90,7 +100,8 @@ class RaceState:
 
     ``coming``: refitted entrants, which are still learning earlier rows; each then replaces the entrant with its
     name. ``kept``: the first rows, for these. ``counts``: weight of the rows of each class. ``evaluated``: the last row
-    whose score is in the evidence. ``since``: rows up to this one have been forgotten.
+    whose score is in the evidence. ``since``: rows up to this one have been forgotten. ``waiting``: the newest rows,
+    which steady entrants have not learned yet. ``due``: the next row at which the race acts, and they learn them.
     """
 
     n_features: Count
@@ -104,6 +115,13 @@ class RaceState:
     evaluated: Count = 0
     standings: list[Standing] = field(default_factory=list)
     since: Count | None = field(default=None, metadata=OPTIONAL)
+    waiting: Kept | None = field(default=None, metadata=OPTIONAL)
+    due: int | None = field(default=None, metadata=DERIVED)
+
+    @property
+    def n_waiting(self) -> int:
+        """Rows that steady entrants have not learned."""
+        return 0 if self.waiting is None else self.waiting.count
 
     @property
     def age(self) -> int:
