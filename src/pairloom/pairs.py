@@ -224,9 +224,11 @@ def query_codes(groups: Any, n: int) -> Array:
 
 def query_code(group: Any) -> Array:
     """Return the ``query_codes`` of one row; fast for an integer."""
+    if group is None:
+        return np.array([NO_QUERY])
     if type(group) in (int, np.int64) and abs(group) < 2**63:
         return np.array([group])
-    return query_codes(None if group is None else [group], 1)
+    return query_codes([group], 1)
 
 
 def _query_code(name: Any) -> int:

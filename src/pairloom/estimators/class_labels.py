@@ -35,16 +35,13 @@ class Labels:
         else:
             codes = {label: float(label != self.first) for label in known}
         self.codes: dict[Any, float] = codes
+        self.sign = -1.0 if len(known) == 2 and known[1] == self.first else 1.0
+        """-1 if ``classes[1]`` has code 0, else +1."""
 
     def check(self) -> None:
         rises = (self.classes[1:] > self.classes[:-1]).all() if self.classes.ndim == 1 else False
         if not rises or self.first not in self.classes.tolist():
             raise ValueError("must be different labels, in order")
-
-    @property
-    def sign(self) -> float:
-        """-1 if ``classes[1]`` has code 0, else +1."""
-        return -1.0 if len(self.classes) == 2 and self.classes[1] == self.first else 1.0
 
     @property
     def groups(self) -> list[int]:

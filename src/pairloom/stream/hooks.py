@@ -73,6 +73,19 @@ def check_hooks(hooks: Sequence[Hook]) -> None:
         names.add(hook.name)
 
 
+def write_newest(ring: Array, values: Array, end: int) -> None:
+    """Write the values of the newest rows up to row ``end`` to a ring of ``N_RECENT`` places."""
+    n = len(values)
+    if n > N_RECENT:
+        n, values = N_RECENT, values[-N_RECENT:]
+    start = (end - n) % N_RECENT
+    room = N_RECENT - start
+    if n <= room:
+        ring[start : start + n] = values
+    else:
+        ring[start:], ring[: n - room] = values[:room], values[room:]
+
+
 @node
 class Recent:
     """Test-then-train scores of the newest rows, with labels and weights: a ring buffer."""
@@ -84,15 +97,9 @@ class Recent:
 
     def add(self, scored: Scored) -> None:
         """Add scores; the place of a score depends on its row number only."""
-        n = len(scored.labels)
-        at, first = max(0, n - N_RECENT), scored.end - n
-        while at < n:
-            place = (first + at) % N_RECENT
-            more = min(N_RECENT - place, n - at)
-            self.scores[place : place + more] = scored.scores[at : at + more]
-            self.labels[place : place + more] = scored.labels[at : at + more]
-            self.weights[place : place + more] = scored.weights[at : at + more]
-            at += more
+        write_newest(self.scores, scored.scores, scored.end)
+        write_newest(self.labels, scored.labels, scored.end)
+        write_newest(self.weights, scored.weights, scored.end)
         self.count = scored.end
 
     def view(self) -> tuple[Array, Array, Array]:
@@ -166,10 +173,9 @@ class ArrivalScores(Hook):
         new = min(scored.end - own.count, N_RECENT)
         if new <= 0:
             return
-        places = np.arange(scored.end - new, scored.end) % N_RECENT
-        own.scores[places] = (scored.scores if scored.first is None else scored.first)[-new:]
+        write_newest(own.scores, (scored.scores if scored.first is None else scored.first)[-new:], scored.end)
         if self.queries and scored.query is not None:
-            own.query[places] = scored.query[-new:]
+            write_newest(own.query, scored.query[-new:], scored.end)
         own.count = scored.end
 
     def check(self, own: Arrivals, state: StreamState, model: Model) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pairloom.base.batch import Batch
 from pairloom.base.spec import Count, Finite, PlainValues, StateSpec, WrongState
-from pairloom.base.tree import OPTIONAL, node
+from pairloom.base.tree import DERIVED, OPTIONAL, node
 from pairloom.features.encoding import Encoding, EncodingState
 from pairloom.models.base import Model
 
@@ -56,7 +56,8 @@ class StreamState:
     """The state after ``t`` rows: that of the model, the first rows while they are kept, and that of each hook.
 
     ``n_features``: of a row as the model receives it. ``time``: of the newest row, where rows have one. ``encoding``:
-    what is known about mixed columns. Learning continues from a copy, or from a file, without any difference.
+    what is known about mixed columns. ``stop``: the next row at which something other than learning happens; it depends
+    on the row number alone. Learning continues from a copy, or from a file, without any difference.
     """
 
     t: Count
@@ -66,6 +67,7 @@ class StreamState:
     observed: Annotated[dict[str, Any], "@observed"]
     time: Finite | None = field(default=None, metadata=OPTIONAL)
     encoding: Annotated[EncodingState | None, "@encoding"] = field(default=None, metadata=OPTIONAL)
+    stop: int | None = field(default=None, repr=False, metadata=DERIVED)
 
     def forget(self, model: Model, keep: float) -> None:
         """Multiply the weight of the rows so far by ``keep``."""

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Self, final
 
@@ -137,7 +136,9 @@ class Stream(Savable):
         if self.encoding is not None:
             assert self.state.encoding is not None
             X = self.encoding.encode(self.state.encoding, X)
-        with self._threads(X.shape[0]):
+        if not self._one_thread(X.shape[0]):
+            return shaped(self.model, self.model.score(self.state.learned, X))
+        with ONE_THREAD:
             return shaped(self.model, self.model.score(self.state.learned, X))
 
     def pair_score(self, X: Any, X2: Any) -> Array:
@@ -227,7 +228,7 @@ class Stream(Savable):
     def resume(self, state: StreamState) -> None:
         """Continue from a state; hooks without a state in it start here."""
         new = {one.name: one.init(self.model) for one in self.hooks if one.name not in state.observed}
-        self.state = replace(state, observed={**state.observed, **new}) if new else state
+        self.state = replace(state, observed={**state.observed, **new}, stop=None)
 
     # OpenBLAS reads past the end of a short float32 row (five columns, AVX-512): the product is right, but the flag of
     # an invalid value may be set. Engines detect and report real overflow.
@@ -239,7 +240,10 @@ class Stream(Savable):
         if not self._recent_ring().labels.flags.writeable:
             # Mapped from a read-only file: joblib.load(..., mmap_mode="r").
             self.state = copy(self.state)
-        with self._threads(len(batch)):
+        if self._one_thread(len(batch)):
+            with ONE_THREAD:
+                advance(self.model, self.hooks, self.state, batch, self.encoding)
+        else:
             advance(self.model, self.hooks, self.state, batch, self.encoding)
         self.broken = False
 
@@ -296,7 +300,7 @@ class Stream(Savable):
             raise ValueError(f"X has {rows.shape[1]} columns, but this model was fitted with {expected}")
         return rows
 
-    def _threads(self, n: int) -> AbstractContextManager[None]:
-        """Limit BLAS to one thread, unless the products of ``n`` rows are too small for more."""
-        warm = self.state is not None and self.state.kept is not None
-        return ONE_THREAD if n > SMALL_BATCH_ROWS or self.model.large_products or warm else nullcontext()
+    def _one_thread(self, n: int) -> bool:
+        """Whether to limit BLAS to one thread: not if the products of ``n`` rows are too small for more."""
+        assert self.state is not None
+        return n > SMALL_BATCH_ROWS or self.model.large_products or self.state.kept is not None
