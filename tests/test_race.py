@@ -220,7 +220,8 @@ def test_steady_entrants_learn_rows_when_the_race_acts(rows):
     stream = Stream(race()).partial_fit(X[:4_103], y[:4_103], weight[:4_103])
     state = stream.learned
     assert {one.model.steady for one in state.entrants} == {True, False}
-    assert state.n_waiting == 7 and state.due == 4_224
+    assert state.n_waiting == 7
+    assert state.due == 4_224
     assert {one.stream.t for one in state.entrants if one.model.steady} == {4_096}
     assert {one.stream.t for one in state.entrants if not one.model.steady} == {4_103}
     before = stream.score(X[5_000:5_100])

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.interrupts import DeferredSignals
+from pairloom.base.parallel import several_threads
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
 from pairloom.columns.changes import ColumnChange
@@ -35,6 +36,7 @@ from pairloom.stream import Hook
 from pairloom.stream.calibration import Calibration
 from pairloom.stream.drift import Drift
 from pairloom.stream.history import StreamHistory
+from pairloom.stream.stream import SCORE_ROWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,6 +72,8 @@ class AUCClassifier(PairwiseClassifier):
     monitor : path of an HTML page, such as "page.html", that shows ``plot_stream`` and the current state of the model.
         It is written at the end of each call and every two seconds during a call, and reloads itself in a browser.
         Raises OSError before the first row is learned if the page cannot be written. Not saved with the model.
+    n_jobs : threads that learn candidates, and score large frames, side by side; -1 is one per core. None: 1, unless
+        ``joblib.parallel_config`` names another number. Results do not depend on it.
     drift : "auto" (the default) detects drift and restarts the race with the remaining candidates: earlier rows get a
         very small weight, and forests are regrown. None: off. Or a detector, as in
         :class:`~pairloom.estimators.PairwiseClassifier`.
@@ -106,6 +110,7 @@ class AUCClassifier(PairwiseClassifier):
     """
 
     local: ClassVar[tuple[str, ...]] = ("monitor",)
+    added: ClassVar[dict[str, Any]] = {**PairwiseClassifier.added, "n_jobs": None}
     finds_column_changes: ClassVar[bool] = True
     former_defaults: ClassVar[dict[str, Any]] = {"portfolio": FORMER_PORTFOLIO}
     _calibration: ClassVar[Calibration] = Calibration(of_race=True)
@@ -120,6 +125,7 @@ class AUCClassifier(PairwiseClassifier):
     max_strata: int | None = None
     verbose: int = 0
     monitor: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
     drift: Drift = "auto"
     _writer: Writer | None = field(default=None, init=False)
 
@@ -171,11 +177,15 @@ class AUCClassifier(PairwiseClassifier):
                 limited.check_room(learned, 0)
         check_number("verbose", self.verbose, 0)
         writer = self._page_writer()
-        with log_to_stderr(self.verbose):
+        with log_to_stderr(self.verbose), several_threads(self.n_jobs):
             super()._learn(*args, **rest)
         if writer is not None:
             writer.finish(self, whole=rest["whole"])
         return self
+
+    def _decide(self, rows: Any) -> Array:
+        with several_threads(self.n_jobs if rows.shape[0] > SCORE_ROWS else 1):
+            return super()._decide(rows)
 
     def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0) -> Self:
         """Learn one row, a sequence of values or a mapping from column names; the result is that of ``partial_fit``."""

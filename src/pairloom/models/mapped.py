@@ -29,9 +29,6 @@ from pairloom.steps import Average, Constant, Schedule
 WARM_ROWS = 1024
 """Number of first rows from which data-dependent settings are fixed, unless the feature map needs more."""
 
-SCORE_ROWS = 4096
-"""Number of rows mapped at once when scoring, to bound the memory for a long X."""
-
 
 @dataclass(frozen=True)
 class Mapped(Model):
@@ -241,9 +238,6 @@ def classes(pairs: Pairs) -> Array:
 
 def linear_scores(features: FeatureMap, state: State, coef: Array, X: Any) -> Array:
     """Return <w, phi(x)> of valid rows for each row w of ``coef``: (rows, weights)."""
-    if X.shape[0] > SCORE_ROWS:
-        cuts = range(0, X.shape[0], SCORE_ROWS)
-        return np.concatenate([linear_scores(features, state, coef, X[at : at + SCORE_ROWS]) for at in cuts])
     by_cells = features.sparse
     if by_cells is not None or (features.keeps_csr and is_sparse(X)):
         rows = CSRRows.of(features.apply(state.phi, X)) if by_cells is None else by_cells.rows(state.phi, X)

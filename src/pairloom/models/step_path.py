@@ -17,7 +17,7 @@ from pairloom.features import FeatureMap
 from pairloom.features.capabilities import LinearSum
 from pairloom.models.base import Dtype, Many
 from pairloom.models.learner import Learner, catch_up
-from pairloom.models.mapped import SCORE_ROWS, scored, trainable_rows
+from pairloom.models.mapped import scored, trainable_rows
 from pairloom.pairs import Pairs
 
 
@@ -125,9 +125,7 @@ class StepPath(Many):
     def score(self, state: State, X: Any) -> Array:
         """Return <w, phi(x)> of each row and model."""
         assert self.features.sparse is not None
-        found, cuts = self.features.sparse.cells, range(0, X.shape[0], SCORE_ROWS)
-        parts = [cells.score(found(state.phi, X[at : at + SCORE_ROWS]), state.w) for at in cuts]
-        return cells.by_model(np.concatenate(parts)) if parts else np.zeros((0, self.n_vectors))
+        return cells.by_model(cells.score(self.features.sparse.cells(state.phi, X), state.w))
 
     def linear_sum(self, state: State, slopes: Array) -> LinearSum | None:
         racing = self.features.racing

@@ -10,6 +10,7 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
 from pairloom.base.clock import NEVER, REFIT_ROWS, mixes_at, next_evaluation, next_refit
 from pairloom.base.compact import Form
+from pairloom.base.parallel import run_all
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.spec import PlainValues, StateSpec
 from pairloom.base.threads import on_one_thread
@@ -127,12 +128,13 @@ class Race(Model):
         return RaceState(n_features, entrants, evidence, counts, Mixture.empty(self.n_vectors), kept)
 
     def run(self, state: RaceState, batch: Batch) -> Scored | None:
-        due = self.next_row(state)
-        for entrant in self.entrants(state):
-            if not entrant.model.steady:
-                entrant.learn(batch)
+        due, entrants = self.next_row(state), self.entrants(state)
         state.waiting = state.waiting or Kept()
         state.waiting.add(batch)
+        learning = [(one, batch) for one in entrants if not one.model.steady]
+        if state.t + len(batch) == due:
+            learning += self._steady(state)
+        run_all([partial(one.learn, rows) for one, rows in learning])
         np.add.at(state.counts, batch.y.astype(int), batch.weight)  # row by row: the chunking must not matter
         state.t += len(batch)
         if state.kept is not None:
@@ -146,7 +148,6 @@ class Race(Model):
     @on_one_thread
     def _act(self, state: RaceState) -> Scored | None:
         """Do what is due after a row of ``next_row``; return the new scores of the mixture, if there are any."""
-        self.learn_waiting(state)
         t, scored = state.t, None
         if next_evaluation(t - 1) == t:
             arrived = self._mixed_scores(state, state.evaluated)
@@ -182,11 +183,15 @@ class Race(Model):
 
     def learn_waiting(self, state: RaceState) -> None:
         """Let steady entrants learn the rows that they have not learned."""
-        if state.waiting is not None:
-            rows, state.waiting = state.waiting.all(), None
-            for one in self.entrants(state):
-                if one.model.steady:
-                    one.learn(rows)
+        for one, rows in self._steady(state):
+            one.learn(rows)
+
+    def _steady(self, state: RaceState) -> list[tuple[Entrant, Batch]]:
+        """Return the steady entrants with the rows that wait for them, and let no row wait any longer."""
+        if state.waiting is None:
+            return []
+        rows, state.waiting = state.waiting.all(), None
+        return [(one, rows) for one in self.entrants(state) if one.model.steady]
 
     def check_room(self, state: RaceState | FrozenState | None, n: int) -> None:
         """Raise ValueError if the race is frozen."""

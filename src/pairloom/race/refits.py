@@ -1,8 +1,10 @@
 """Refits: candidates whose data-dependent settings are fixed again, and that catch up while the stream continues."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pairloom.base.clock import CATCH_UP_ROWS, REFIT_ROWS, last_refit
+from pairloom.base.parallel import run_all
 from pairloom.features import FeatureMap
 from pairloom.race.portfolio import Candidate
 from pairloom.race.standings import log
@@ -30,8 +32,8 @@ def refit(race: "Race", state: RaceState) -> None:
     if t > end or t % min(row, CATCH_UP_ROWS):
         return
     due = end if t == end else end * (t - row) // (end - row)
-    for one in state.coming if due else ():
-        one.learn(state.kept.rows(one.stream.t, due))
+    if due:
+        run_all([partial(one.learn, state.kept.rows(one.stream.t, due)) for one in state.coming])
     if t == end:
         replace_entrants(race, state)
 

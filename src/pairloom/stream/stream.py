@@ -3,12 +3,14 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Self, final
 
 import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.interrupts import DeferredSignals
+from pairloom.base.parallel import run_all
 from pairloom.base.saving import Savable, StateReader
 from pairloom.base.spec import StateSpec
 from pairloom.base.threads import ONE_THREAD
@@ -29,6 +31,9 @@ MIN_ROWS_TO_WARN = 64
 
 SMALL_BATCH_ROWS = 16
 """Rows up to which limiting the threads of BLAS costs more than it saves."""
+
+SCORE_ROWS = 4096
+"""Rows scored at once, to bound the memory for a long X, and by one thread where there are several."""
 
 BROKEN = (
     "an interrupt or an error stopped this model while it learned a row, and only a part of that row was learned: fit "
@@ -133,13 +138,19 @@ class Stream(Savable):
         """Return the ``score`` of valid rows."""
         if self.state is None:
             return shaped(self.model, np.zeros((X.shape[0], self.model.n_vectors)))
+        if not self._one_thread(X.shape[0]):
+            return self._scores(X)
+        cuts = range(0, max(1, X.shape[0]), SCORE_ROWS)
+        with ONE_THREAD:
+            parts = run_all([partial(self._scores, X[at : at + SCORE_ROWS]) for at in cuts])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _scores(self, X: Any) -> Array:
+        assert self.state is not None
         if self.encoding is not None:
             assert self.state.encoding is not None
             X = self.encoding.encode(self.state.encoding, X)
-        if not self._one_thread(X.shape[0]):
-            return shaped(self.model, self.model.score(self.state.learned, X))
-        with ONE_THREAD:
-            return shaped(self.model, self.model.score(self.state.learned, X))
+        return shaped(self.model, self.model.score(self.state.learned, X))
 
     def pair_score(self, X: Any, X2: Any) -> Array:
         """Return s(x) - s(x') of each pair of rows of X and X2: positive where x ranks above x'."""
