@@ -53,7 +53,7 @@ def begin(model: "Boosting", state: BoostingState) -> None:
     start, state.end = state.age, generation_end(state.age, model.n_rows)
     size = min(model.n_rows, state.end)
     if size > len(state.ring.y):
-        state.replace_ring(state.ring.resized(size))
+        state.make_room(size)
     n = state.ring.count
     if start == 0 or np.sum(state.ring.class_sizes >= 2) < 2:
         return

@@ -262,6 +262,14 @@ class BoostingState:
         vars(self).update(fields)
         self.__post_init__()
 
+    def make_room(self, size: int) -> None:
+        """Make room for ``size`` rows in the ring; all rows keep their slots and bins."""
+        d, n = self.ring_bins.shape
+        ring, bins = self.ring.resized(size), np.zeros((d, size), np.uint8)
+        ring.index(len(self.came))
+        bins[:, :n] = self.ring_bins
+        self.ring, self.ring_bins = ring, bins
+
     def replace_ring(self, ring: Ring) -> None:
         """Replace the ring, and compute its queues and bins."""
         self.ring = ring
