@@ -1,58 +1,164 @@
-"""Cost of calls of AUCClassifier: batches of 512 rows, learn_one, score_one, and the example of the readme.
+"""Cost of calls of AUCClassifier: single rows, mappings, batches, and several threads.
 
 PAIRLOOM_DATA=folder python benchmarks/calls.py [--data NAME ...] [--rows N] [--toy]
 
-CPU time, one thread, in one run. The table also shows the nominal cost of the candidates, and the time of
-scikit-learn's RBFSampler(1024) + SGDClassifier at 22 columns, measured before and after each data set, so that other
-load on the machine affects both.
+Everything in one run, on one thread except for the last table. river's logistic regression on standardised rows, and
+scikit-learn's RBFSampler(1024) + SGDClassifier at 22 columns, are timed next to it: other load on the machine affects
+both.
 """
 
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
-from sklearn.datasets import load_digits
-from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import SGDClassifier
 from threadpoolctl import threadpool_limits
 
 from common.script import make_parser, make_table, require_data
+from common.yardstick import BATCH, microseconds, scikit_learn, stream
 from contest.datasets import DATASETS, TOY, Data
+from contest.tables import read_table, take, text_columns
+from mixed.speed import dicts
 from pairloom import AUCClassifier
 
-BATCH = 512
-COLUMNS = 80
+COLUMNS, MANY_COLUMNS, MIXED_COLUMNS = 22, 80, 30
+SETTLED_ROW = 5_000
+"""Row after which single rows are timed."""
 
 
-def sklearn_micros(n: int = 10_000) -> float:
-    """Return the microseconds per row of RBFSampler(1024) + SGDClassifier at 22 columns, the better of two passes."""
-    X = np.random.default_rng(0).normal(size=(n, 22)).astype(np.float32)
-    y = (X[:, 0] > 0).astype(int)
-    sampler, sgd = RBFSampler(n_components=1024, random_state=0).fit(X[:1]), SGDClassifier(random_state=0)
-    best = np.inf
-    for _ in range(2):
-        start = time.process_time()
-        for at in range(0, n, BATCH):
-            sgd.partial_fit(sampler.transform(X[at : at + BATCH]), y[at : at + BATCH], classes=[0, 1])
-        best = min(best, 1e6 * (time.process_time() - start) / n)
-    return best
+def rows_of(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows with a non-linear rare class."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    return X, np.square(X[:, :5]).sum(axis=1) + 2 * X[:, 6] + rng.normal(size=n) > 9
 
 
-def time_batches(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the microseconds per row of each batch of 512 rows."""
-    model, found = AUCClassifier(random_state=0), []
-    for at in range(0, len(y) - BATCH + 1, BATCH):
-        start = time.process_time()
-        model.partial_fit(X[at : at + BATCH], y[at : at + BATCH], classes=[0, 1])
-        found.append(1e6 * (time.process_time() - start) / BATCH)
-    return np.array(found)
+def timed(call: Callable[[int], object], n: int) -> np.ndarray:
+    """Return the microseconds of each of n calls, which get their number; the first tenth is not counted."""
+    found = np.empty(n)
+    for i in range(n):
+        start = time.perf_counter()
+        call(i)
+        found[i] = time.perf_counter() - start
+    return 1e6 * found[n // 10 :]
 
 
-def nominal(n_features: int) -> float:
-    """Return the nominal microseconds of all candidates."""
-    race = AUCClassifier(random_state=0)._make_model(2, 0)
-    return sum(one.microseconds(n_features) for one in race.admitted(n_features))
+def table_of_single_rows(n: int) -> Table:
+    """Time single rows of 22 columns."""
+    X, y = rows_of(SETTLED_ROW + 3 * n, COLUMNS)
+    model = AUCClassifier(random_state=0).fit(X[:SETTLED_ROW], y[:SETTLED_ROW])
+    row, frozen = count(SETTLED_ROW), model.frozen()
+
+    def learn(_: int) -> None:
+        i = next(row)
+        model.learn_one(X[i], y[i])
+
+    def test_then_train(i: int) -> None:
+        model.score_one(X[SETTLED_ROW + n + i])
+        learn(i)
+
+    calls = {
+        "learn_one": learn,
+        "score_one": lambda i: model.score_one(X[i]),
+        "score_one, then learn_one": test_then_train,
+        "score_one of model.frozen()": lambda i: frozen.score_one(X[i]),
+        **river_calls(X, y),
+    }
+    headings = ["median, µs", "99th percentile, µs", "rows per second"]
+    table = make_table(f"Single rows of {COLUMNS} columns, after {SETTLED_ROW:,} rows", ["call"], headings)
+    for name, call in calls.items():
+        taken = timed(call, n)
+        cells = [*np.percentile(taken, [50, 99]), 1e6 / taken.mean()]
+        table.add_row(name, *(f"{cell:,.0f}" for cell in cells))
+    return table
+
+
+def river_calls(X: np.ndarray, y: np.ndarray) -> dict[str, Callable[[int], object]]:
+    """Return the calls of river's logistic regression on standardised rows; without river, none."""
+    try:
+        from river import linear_model, preprocessing
+    except ImportError:
+        return {}
+    model = preprocessing.StandardScaler() | linear_model.LogisticRegression()
+    rows = [dict(enumerate(x)) for x in X.tolist()]
+    return {
+        "river, StandardScaler | LogisticRegression, learn_one": lambda i: model.learn_one(rows[i], y[i]),
+        "river, predict_proba_one": lambda i: model.predict_proba_one(rows[i]),
+    }
+
+
+def table_of_long_calls(n: int) -> Table:
+    """Time single rows of 80 columns from the first row of a model on."""
+    X, y = rows_of(n, MANY_COLUMNS)
+    AUCClassifier(random_state=0).fit(X, y)  # loads the compiled code
+    model = AUCClassifier(random_state=0)
+    taken = timed(lambda i: model.learn_one(X[i], y[i]), n)
+    title = f"learn_one of {MANY_COLUMNS} columns, rows {n // 10:,} to {n:,}"
+    table = make_table(title, [], ["median, µs", "99th percentile, µs", "longest, ms"])
+    table.add_row(*(f"{cell:,.0f}" for cell in np.percentile(taken, [50, 99])), f"{1e-3 * taken.max():.1f}")
+    sizes = [one.nbytes_ / 1e6 for one in (model, model.frozen())]
+    table.caption = f"{sizes[0]:.1f} MB, frozen {sizes[1]:.1f} MB; mixture: {'; '.join(model.mixture_)}"
+    return table
+
+
+def mixed_frame(n: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return 20 columns of numbers, 9 of text and one of dates."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"n{j}": rng.normal(size=n) for j in range(20)})
+    for j in range(9):
+        size = 300 if j == 0 else 20
+        frame[f"c{j}"] = np.array([f"value {k}" for k in range(size)], object)[rng.integers(0, size, n)]
+    frame["time"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(n), unit="min")
+    return frame, (frame.n0 + 2 * (frame.c1 == "value 1") + rng.normal(size=n) > 1.5).to_numpy()
+
+
+def as_numbers(frame: pd.DataFrame) -> np.ndarray:
+    """Return the same columns as numbers: text as codes, dates as days."""
+    numbers = frame.copy()
+    for name in text_columns(frame.drop(columns="time")):
+        numbers[name] = frame[name].astype("category").cat.codes
+    numbers["time"] = (frame["time"] - frame["time"].iloc[0]) / pd.Timedelta(days=1)
+    return numbers.to_numpy(float)
+
+
+def table_of_mappings(n: int) -> Table:
+    """Time rows with mixed columns, next to the same numbers in an array."""
+    frame, y = mixed_frame(SETTLED_ROW + 5 * n)
+    rows, X = dicts(frame), as_numbers(frame)
+    table = make_table(f"Rows of {MIXED_COLUMNS} mixed columns", ["call"], ["mixed, µs", "numbers, µs", "ratio"])
+    models = [AUCClassifier(random_state=0).fit(one[:SETTLED_ROW], y[:SETTLED_ROW]) for one in (frame, X)]
+    first = SETTLED_ROW
+
+    def learn(model: AUCClassifier, source: Sequence[Any], i: int) -> None:
+        model.learn_one(source[first + i], y[first + i])
+
+    def score(model: AUCClassifier, source: Sequence[Any], i: int) -> None:
+        model.score_one(source[i])
+
+    for name, call in (("learn_one", learn), ("score_one", score)):
+        pairs = zip(models, (rows, X), strict=True)
+        add_ratio(table, f"{name}, a mapping, median", [np.median(timed(partial(call, *one), n)) for one in pairs])
+    found = np.array([[part_of(model, one, y, first + k * n, n) for model, one in zip(models, (frame, X), strict=True)]
+                      for k in range(1, 5)])  # fmt: skip
+    add_ratio(table, f"partial_fit, a frame of {n:,} rows, per row", found.min(axis=0))
+    return table
+
+
+def part_of(model: AUCClassifier, X: Any, y: np.ndarray, start: int, n: int) -> float:
+    """Return the microseconds per row of one call with n rows."""
+    rows = take(X, slice(start, start + n))
+    begin = time.perf_counter()
+    model.partial_fit(rows, y[start : start + n])
+    return 1e6 * (time.perf_counter() - begin) / n
+
+
+def add_ratio(table: Table, name: str, taken: Sequence[float]) -> None:
+    table.add_row(name, f"{taken[0]:,.0f}", f"{taken[1]:,.0f}", f"{taken[0] / taken[1]:.2f}")
 
 
 def table_of_batches(sets: list[Data], n_rows: int) -> Table:
@@ -69,64 +175,73 @@ def table_of_batches(sets: list[Data], n_rows: int) -> Table:
     return table
 
 
-def table_of_calls(n_rows: int) -> Table:
-    """Time single rows of 80 columns from the first row of a model on."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_rows + 2_000, COLUMNS))
-    y = np.square(X[:, :5]).sum(axis=1) + 2 * X[:, 6] + rng.normal(size=len(X)) > 9
-    AUCClassifier(random_state=0).fit(X[:4_500], y[:4_500])
-    model, times = AUCClassifier(random_state=0), np.empty(n_rows)
-    for i in range(n_rows):
+def time_batches(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the microseconds per row of each batch of 512 rows."""
+    model, found = AUCClassifier(random_state=0), []
+    for at in range(0, len(y) - BATCH + 1, BATCH):
         start = time.process_time()
-        model.learn_one(X[i], y[i])
-        times[i] = time.process_time() - start
-    title = f"Single rows of {COLUMNS} columns, {n_rows:,} rows learned"
-    table = make_table(title, ["call"], ["median, µs", "99th percentile, µs", "longest, ms"])
-    scores = {"score_one": model.score_one, "score_one, frozen": model.frozen().score_one}
-    found = {"learn_one": times} | {name: timed(score, X[n_rows:]) for name, score in scores.items()}
-    for name, taken in found.items():
-        median, rare = np.percentile(1e6 * taken, [50, 99])
-        table.add_row(name, f"{median:,.0f}", f"{rare:,.0f}", f"{1e3 * taken.max():,.1f}")
-    sizes = [one.nbytes_ / 1e6 for one in (model, model.frozen())]
-    table.caption = f"{sizes[0]:.1f} MB, frozen {sizes[1]:.1f} MB; mixture: {'; '.join(model.mixture_)}"
+        model.partial_fit(X[at : at + BATCH], y[at : at + BATCH], classes=[0, 1])
+        found.append(1e6 * (time.process_time() - start) / BATCH)
+    return np.array(found)
+
+
+def sklearn_micros(n: int = 10_000) -> float:
+    """Return the microseconds per row of RBFSampler(1024) + SGDClassifier at 22 columns."""
+    return microseconds(scikit_learn(), *stream(n), BATCH, time.process_time)
+
+
+def nominal(n_features: int) -> float:
+    """Return the nominal microseconds of all candidates."""
+    race = AUCClassifier(random_state=0)._make_model(2, 0)
+    return sum(one.microseconds(n_features) for one in race.admitted(n_features))
+
+
+def table_of_threads(sets: dict[str, tuple[Any, np.ndarray]], rounds: int) -> Table:
+    """Compare wall-clock times with one and two threads, in turns; the bits are the same."""
+    headings = ["rows", "fit, 1 thread, s", "2 threads, s", "ratio", "predict, 1 thread, s", "2 threads, s", "ratio"]
+    table = make_table("AUCClassifier(n_jobs=2)", ["data"], headings)
+    for name, (X, y) in sets.items():
+        taken: dict[int, list[tuple[float, float]]] = {1: [], 2: []}
+        for _ in range(rounds):
+            for n_jobs, found in taken.items():
+                start = time.perf_counter()
+                model = AUCClassifier(random_state=0, n_jobs=n_jobs).fit(X, y)
+                middle = time.perf_counter()
+                model.predict_proba(X)
+                found.append((middle - start, time.perf_counter() - middle))
+        one, two = (np.min(found, axis=0) for found in taken.values())
+        cells = [text for k in (0, 1) for text in (f"{one[k]:.2f}", f"{two[k]:.2f}", f"{one[k] / two[k]:.2f}")]
+        table.add_row(name, f"{len(y):,}", *cells)
     return table
 
 
-def timed(score: object, X: np.ndarray) -> np.ndarray:
-    """Return the wall-clock seconds of each call: the CPU clock is too coarse for these."""
-    found = []
-    for x in X:
-        start = time.perf_counter()
-        score(x)  # type: ignore[operator]
-        found.append(time.perf_counter() - start)
-    return np.array(found[100:])
-
-
-def readme_example() -> float:
-    """Return the wall-clock seconds of the example of the readme, with default threads."""
-    X, y = load_digits(return_X_y=True)
-    start = time.perf_counter()
-    model = AUCClassifier(random_state=0)
-    for at in range(0, 1200, 100):
-        model.partial_fit(X[at : at + 100], y[at : at + 100] == 8)
-    model.score_many(X[1200:])
-    return time.perf_counter() - start
+def sets_for_threads(n: int) -> dict[str, tuple[Any, np.ndarray]]:
+    """Return rows of ijcnn1, mnist and adult."""
+    found: dict[str, tuple[Any, np.ndarray]] = {}
+    for one in DATASETS:
+        if one.name in ("ijcnn1", "mnist"):
+            X, y = one.read()
+            found[one.name] = X[:n].astype(np.float32), y[:n]
+    X, y = read_table("adult")
+    order = np.random.default_rng(0).permutation(len(y))[:n]
+    return {**found, "adult": (X.iloc[order], y[order])}
 
 
 def main() -> None:
     parser = make_parser(__doc__)
-    parser.add_argument("--data", nargs="+", choices=[one.name for one in DATASETS], help="these sets only")
+    parser.add_argument("--data", nargs="+", choices=[one.name for one in DATASETS], help="batches of these sets only")
     parser.add_argument("--rows", type=int, default=20_000, help="rows of each set")
     options = parser.parse_args()
     if not options.toy:
         require_data()
     sets = [one for one in DATASETS if not options.data or one.name in options.data]
-    console = Console(width=140)
-    readme_example()
-    console.print(f"the example of the readme: {readme_example():.2f} s")
+    console, few = Console(width=140), 60 if options.toy else 3_000
     with threadpool_limits(1):
+        console.print(table_of_single_rows(few))
+        console.print(table_of_long_calls(600 if options.toy else options.rows))
+        console.print(table_of_mappings(few // 3))
         console.print(table_of_batches(list(TOY) if options.toy else sets, options.rows))
-        console.print(table_of_calls(600 if options.toy else options.rows))
+    console.print(table_of_threads({"made": rows_of(600, 8)} if options.toy else sets_for_threads(options.rows), 2))
 
 
 if __name__ == "__main__":
