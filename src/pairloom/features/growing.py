@@ -11,7 +11,7 @@ from pairloom.base.spec import StateSpec
 from pairloom.base.tree import cast, node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import Change, GrowingMap
-from pairloom.features.fourier import FourierState, RandomFourier, cos_sin
+from pairloom.features.fourier import FourierState, RandomFourier
 
 
 @node
@@ -110,7 +110,7 @@ class Growing(GrowingMap, RandomFourier):
 
     def apply(self, state: FourierState, X: Array) -> Array:
         """Return [cos, sin] of the first block, then of the next, so that new blocks are appended."""
-        return cos_sin(self._angles(state, X), self.block // 2)
+        return self._waves(state, X, self.block // 2)
 
 
 @dataclass(frozen=True)

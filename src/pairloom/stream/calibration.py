@@ -7,6 +7,7 @@ import numpy as np
 
 from pairloom.base.batch import Scored
 from pairloom.base.clock import next_calibration, next_race_calibration
+from pairloom.base.logistic import cross_entropy, fit_logistic
 from pairloom.base.spec import Count
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
@@ -28,9 +29,6 @@ MAX_START = 1e6
 
 WINDOW_ROWS, WINDOW_CLASS_ROWS = 1024, 10
 """A window, in which scores are comparable, has the first number of rows, and the second number of either class."""
-
-NEWTON_STEPS = 50
-STEP_SIZES = [0.5**k for k in range(12)]
 
 
 @node
@@ -86,8 +84,6 @@ class Calibration(Hook):
             raise ValueError(f"must be fitted at one of {state.t} rows")
 
 
-# A trial step may overflow: it is then not better, and a shorter one is tried.
-@np.errstate(over="ignore", invalid="ignore")
 def platt(
     scores: Array, positive: Array, weight: Array, start: tuple[float, float] | None = None,
     windows: Array | None = None,
@@ -119,18 +115,18 @@ def platt(
     x = np.clip((scores - center) / spread, -MAX_DEVIATION, MAX_DEVIATION)
     a, b = 0.0, prior
     if start is not None:  # use the previous fit, on the scale of x, if it is better than a slope of 0
-        last_a, last_b = start[0] * spread, start[1] + start[0] * float(center)
-        fitted, flat = last_a * x + last_b, np.full(len(x), prior)
-        better = _cross_entropy(fitted, target, weight)[0] < _cross_entropy(flat, target, weight)[0]
+        last_a, last_b = start[0] * spread, start[1] + start[0] * center
+        better = cross_entropy(x, target, weight, last_a, last_b) < cross_entropy(x, target, weight, 0.0, prior)
         if better and abs(last_a) + abs(last_b) < MAX_START:
             a, b = last_a, last_b
-    a, b = _newton(x, target, weight, a, b)
+    one = np.zeros(1, np.int64)
+    a, b = fit_logistic(x, target, weight, one, a, b, True)
     if windows is not None and len(windows) > 1:
-        within = _newton(x, target, weight, a, b, windows)[0]
-        a, b = _newton(x, target, weight, max(within, MIN_SLOPE), prior, slope_is_free=False)
+        within = fit_logistic(x, target, weight, windows, a, b, True)[0]
+        a, b = fit_logistic(x, target, weight, one, max(within, MIN_SLOPE), b, False)
     elif a < MIN_SLOPE:
-        a, b = _newton(x, target, weight, MIN_SLOPE, prior, slope_is_free=False)
-    return a / spread, b - a * float(center) / spread
+        a, b = fit_logistic(x, target, weight, one, MIN_SLOPE, prior, False)
+    return a / spread, b - a * center / spread
 
 
 def quartiles(scores: Array) -> tuple[float, float, float]:
@@ -169,48 +165,3 @@ def windows_of(positive: Array) -> Array:
         if rare >= WINDOW_CLASS_ROWS:
             starts.append(start)
     return np.array(starts)
-
-
-def _newton(
-    x: Array, target: Array, weight: Array, a: float, b: float, windows: Array | None = None,
-    *, slope_is_free: bool = True,
-) -> tuple[float, float]:  # fmt: skip
-    """Minimise the cross-entropy of sigmoid(a x + b), with one b for each window, by Newton's method with halved steps.
-
-    Return a and the first b.
-    """
-    starts = np.zeros(1, np.int64) if windows is None else windows
-    sizes = np.diff(starts, append=len(x))
-    each = np.full(len(starts), b)
-    value, p = _cross_entropy(a * x + b, target, weight)
-    for _ in range(NEWTON_STEPS):
-        gap, curvature = weight * (p - target), weight * p * (1.0 - p)
-        weighted = curvature * x
-        g_a, g_b = float(gap @ x) * slope_is_free, np.add.reduceat(gap, starts)
-        h_aa, h_ab = float(weighted @ x), np.add.reduceat(weighted, starts) * slope_is_free
-        h_bb = np.add.reduceat(curvature, starts)
-        if not (h_bb > 0).all():
-            break
-        det = h_aa - float(h_ab @ (h_ab / h_bb))
-        if not det > 0:
-            break
-        d_a = (g_a - float(h_ab @ (g_b / h_bb))) / det
-        d_b = (g_b - h_ab * d_a) / h_bb
-        if d_a * g_a + float(d_b @ g_b) < 1e-12 * len(x):  # the gain of a further step
-            break
-        for length in STEP_SIZES:
-            shifts = np.repeat(each - length * d_b, sizes)
-            trial, p = _cross_entropy((a - length * d_a) * x + shifts, target, weight)
-            if trial < value:
-                break
-        else:
-            break
-        a, each, value = a - length * d_a, each - length * d_b, trial
-    return a, float(each[0])
-
-
-def _cross_entropy(f: Array, target: Array, weight: Array) -> tuple[float, Array]:
-    """Return the cross-entropy of sigmoid(f), and sigmoid(f), without overflow."""
-    e = np.exp(-np.abs(f))
-    value = np.maximum(f, 0.0) - target * f + np.log(1.0 + e)
-    return float(weight @ value), np.where(f > 0, 1.0, e) / (1.0 + e)
