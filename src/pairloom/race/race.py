@@ -134,6 +134,8 @@ class Race(Model):
         learning = [(one, batch) for one in entrants if not one.model.steady]
         if state.t + len(batch) == due:
             learning += self._steady(state)
+            # Long tasks first: several threads then end at nearly the same time.
+            learning.sort(key=lambda pair: -pair[0].candidate.microseconds(state.n_features))
         run_all([partial(one.learn, rows) for one, rows in learning])
         np.add.at(state.counts, batch.y.astype(int), batch.weight)  # row by row: the chunking must not matter
         state.t += len(batch)

@@ -27,7 +27,8 @@ def refit(race: "Race", state: RaceState) -> None:
             state.kept = None
             return
         known = {one.name: one.features for one in race.admitted(state.n_features)}
-        state.coming = [refitted(race, state, one, known[one.name]) for one in candidates_to_refit(race, state)]
+        found = candidates_to_refit(race, state)
+        state.coming = run_all([partial(refitted, race, state, one, known[one.name]) for one in found])
     end = REFIT_ROWS[row]
     if t > end or t % min(row, CATCH_UP_ROWS):
         return
