@@ -84,7 +84,7 @@ class OppositeClass(Pairs):
 
     @property
     def targets(self) -> Array:
-        return np.ones(1) if self.n_classes == 2 else np.arange(self.n_classes, dtype=float)
+        return np.array([1.0]) if self.n_classes == 2 else np.arange(self.n_classes, dtype=float)
 
     @property
     def n_groups(self) -> int:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, Protocol
 
+import numpy as np
+
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice
 from pairloom.base.csr import CSRRows
@@ -104,15 +106,16 @@ def plan_batch(memory: Memory, state: Any, batch: Batch, U: Any, center: Array |
     ``U``: the rows in the space in which the memory clusters. ``center``: the difference between CSR ``U`` and dense
     rows. Compiled loops do not check bounds, so the plans of third-party memories are validated here.
     """
-    draws = state.rng.random((len(batch), memory.draws))
+    n, draws = len(batch), memory.draws
+    random = state.rng.random((n, draws)) if draws else np.empty((n, 0))
     csr = memory.csr if isinstance(U, CSRRows) else None
     if csr is None:
-        plan = memory.plan(state.memory, U, batch.y, batch.weight, draws)
+        plan = memory.plan(state.memory, U, batch.y, batch.weight, random)
     else:
         assert center is not None
-        plan = csr.plan_csr(state.memory, U, batch.y, batch.weight, draws, center)
+        plan = csr.plan_csr(state.memory, U, batch.y, batch.weight, random, center)
     if type(memory) not in BUILT_IN:
-        plan = checked_plan(plan, memory, len(batch), len(state.memory.slots.mass))
+        plan = checked_plan(plan, memory, n, len(state.memory.slots.mass))
     state.memory.slots.keep_rows(plan, batch.X)
     return plan
 

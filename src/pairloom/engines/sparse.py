@@ -151,6 +151,7 @@ def lazy_weights(state: State, averaging: bool, n_slots: int = 0, room: int = 1)
             np.zeros(n_slots, np.int64), np.zeros(n_slots, bool),
             None if state.squares is None else state.squares.astype(float),
         )  # fmt: skip
+        state.combination = None
     return state.lazy
 
 

@@ -40,6 +40,20 @@ class LazyModel:
 
 
 @node
+class Combination:
+    """Weight vectors w = factor (base + sum_j coef_j B_j), with B_j the points of the slots; see ``engines.gram``.
+
+    ``scores``: <w, B_j>. ``gram``: <B_i, B_j>. The engine keeps this form between calls, and writes w after each.
+    """
+
+    base: Annotated[Array, "R v D"]
+    coef: Annotated[Array, "f8 v S"]
+    factor: Annotated[Array, "f8 v"]
+    scores: Annotated[Array, "f8 v S"]
+    gram: Annotated[Array, "R S S"]
+
+
+@node
 class State:
     """The state of one pass: the map phi, the memory, and the weights.
 
@@ -49,6 +63,7 @@ class State:
     learned in the same way. ``lazy``: the weights and points in the form for these rows. ``squares``: sums of squared
     gradients, one per weight, if steps are per coordinate. ``cells`` (slots, m): the points, instead of ``lazy``, for
     such steps over a map of cells. ``since``: the number of forgotten rows, which no longer count.
+    ``combination``: the weights as a combination of the points.
     """
 
     phi: Annotated[Any, "@phi"] = field(metadata=SHARED)
@@ -64,6 +79,7 @@ class State:
     squares: Annotated[Array, "R v D 0:1e38"] | None = field(default=None, metadata=OPTIONAL)
     cells: Annotated[Array, "i4 S m 0:D"] | None = field(default=None, metadata=OPTIONAL)
     since: Finite | None = field(default=None, metadata=OPTIONAL)
+    combination: Combination | None = field(default=None, metadata=OPTIONAL)
 
     def check_rows(self, t: int) -> None:
         """Raise ValueError unless this is a state after t rows."""
@@ -73,9 +89,9 @@ class State:
             raise ValueError(f"must have forgotten some of {t} rows")
 
     def check_plain(self, t: int) -> None:
-        """``check_rows``, and raise unless ``squares``, ``cells`` and ``lazy`` are None."""
+        """``check_rows``, and raise unless only the fields of every model are there."""
         self.check_rows(t)
-        self.check_absent(squares=True, cells=True, lazy=True)
+        self.check_absent(squares=True, cells=True, lazy=True, combination=True)
 
     def check_absent(self, **absent: bool) -> None:
         """Raise ValueError unless exactly the expected fields are None."""

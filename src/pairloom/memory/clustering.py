@@ -8,8 +8,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from pairloom.base.compiled import compiled, dot, move, squared_distances_to
+from pairloom.base.compiled import compiled, dot, squared_distances_to
 from pairloom.base.csr import MIN_SCALE
+from pairloom.base.products import ROWS, products
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
 from pairloom.memory.slots import Plan
@@ -40,26 +41,27 @@ def center_step(constant_step: float, weight: float, share: float) -> tuple[floa
 
 
 @compiled
-def find_room(mass: Array, used: int, limit: float) -> int:
+def find_room(mass: Array, first: int, cap: int, used: int, limit: float) -> int:
     """Return the index for a new stratum: a free one, or the lightest if below ``limit``; -1 if there is none."""
-    if used < mass.shape[0]:
+    if used < cap:
         return used
-    lightest = int(np.argmin(mass))
-    return lightest if mass[lightest] < limit else -1
+    lightest = 0
+    for j in range(1, cap):
+        if mass[first + j] < mass[first + lightest]:
+            lightest = j
+    return lightest if mass[first + lightest] < limit else -1
 
 
 @compiled
-def nearest(u: Array, centers: Array, tol: float, distances: Array) -> tuple[int, float]:
-    """Return the first centre within ``tol`` of the smallest squared distance, and its distance."""
-    n = centers.shape[0]
-    squared_distances_to(u, centers, distances)
+def nearest(distances: Array, count: int, tol: float) -> int:
+    """Return the first of ``count`` centres within ``tol`` of the smallest squared distance."""
     smallest = np.inf
-    for j in range(n):
+    for j in range(count):
         smallest = min(smallest, distances[j])
-    for j in range(n):
+    for j in range(count):
         if distances[j] <= smallest + tol:
-            return j, distances[j]
-    return 0, np.inf
+            return j
+    return 0
 
 
 @compiled
@@ -74,35 +76,102 @@ def plan_strata(
     cap = centers.shape[0] // used.shape[0]
     distances = np.empty(cap)
     for i in range(y.shape[0]):
-        u = U[i]
-        g = 0 if rule.joint else int(y[i])
-        first = g * cap
-        tol = rule.tie * (1.0 + dot(u, u)) / 2.0
-        near, distance = nearest(u, centers[first : first + used[g]], tol, distances)
-        j = first + near
-        far = used[g] == 0 or rule.eps < 0 or distance - tol > rule.eps
-        place = find_room(mass[first : first + cap], used[g], rule.spare * weight[i]) if far else -1
-        if place >= 0:
-            j = first + place
-            used[g] = max(used[g], place + 1)
-            mass[j] = weight[i]
-            scatter[j] = 0.0
-            plan.blend[i] = 1.0
-            centers[j] = u
-        else:
-            mass[j] += weight[i]
-            share = weight[i] / mass[j]
-            step, spread = center_step(rule.constant_step, weight[i], share)
-            scatter[j] += spread * distance
-            move(centers[j], u, step)
-            if rule.representative == 0:
-                plan.blend[i] = 1.0
-            elif rule.representative == 1:
-                plan.blend[i] = 1.0 if draws[i, 0] < share else 0.0
-            else:
-                plan.blend[i] = step
-        plan.slot[i] = j
-        plan.mass[i] = mass[j]
+        u, g = U[i], 0 if rule.joint else int(y[i])
+        first, square = g * cap, float(dot(u, u))
+        squared_distances_to(u, centers[first : first + used[g]], distances)
+        near = nearest(distances, used[g], rule.tie * (1.0 + square) / 2.0)
+        join(u, i, square, near, distances[near], g, weight[i], draws, rule, scatter, used, mass, centers, plan)
+
+
+@compiled
+def plan_wide_strata(
+    U: Array, y: Array, weight: Array, draws: Array, rule_: Any, strata: Any, centers: Array, plan_: Any
+) -> None:  # fmt: skip
+    """Do the same for points with many coordinates.
+
+    Groups do not affect each other, so they are planned in turn, and four rows are multiplied with all centres at once;
+    after that only with those that have moved. Distances are ||u||^2 - 2 <u, c_j> + ||c_j||^2, and that of the nearest
+    centre is computed again, without cancellation.
+    """
+    rule, plan, (scatter, used, mass) = ClusterRule(*rule_), Plan(*plan_), strata
+    cap, rows = centers.shape[0] // used.shape[0], np.empty_like(plan.slot)
+    block, fresh = np.empty((ROWS, centers.shape[0]), U.dtype), np.empty((ROWS, centers.shape[0]), U.dtype)
+    own, moved = np.empty(cap, np.int64), np.empty(ROWS, np.int64)
+    distances, squares, stale = np.empty(cap), np.empty(cap), np.empty(cap, np.bool_)
+    for g in range(used.shape[0]):
+        n, first = rows_of_group(y, g, rule.joint, rows), g * cap
+        for k in range(cap):
+            own[k], stale[k] = first + k, True
+        for e in range(n):
+            i, place = rows[e], e % ROWS
+            u, h, count = U[i], block[place], place if place else used[g]
+            # The only call, so that a product does not depend on whether a row is the first of four.
+            products(
+                U, rows, e, e if place else n - 1, centers, moved if place else own, count, fresh if place else block
+            )
+            for k in range(place):
+                h[moved[k]] = fresh[0, moved[k]]
+            square = float(dot(u, u))
+            for k in range(used[g]):
+                if stale[k]:
+                    squares[k], stale[k] = float(dot(centers[first + k], centers[first + k])), False
+                distances[k] = square - 2.0 * float(h[first + k]) + squares[k]
+            near = nearest(distances, used[g], rule.tie * (1.0 + square) / 2.0)
+            distance = squared_distance(u, centers[first + near])
+            j = join(u, i, square, near, distance, g, weight[i], draws, rule, scatter, used, mass, centers, plan)
+            moved[place], stale[j - first] = j, True
+
+
+@compiled
+def rows_of_group(y: Array, g: int, joint: bool, chosen: Array) -> int:
+    """Fill ``chosen`` with the rows of a group; return their number."""
+    count = 0
+    for i in range(y.shape[0]):
+        chosen[count] = i
+        count += 1 if joint or int(y[i]) == g else 0
+    return count
+
+
+@compiled
+def squared_distance(a: Array, b: Array) -> float:
+    """Return ||a - b||^2."""
+    total = a.dtype.type(0)
+    for c in range(a.shape[0]):
+        total += (a[c] - b[c]) * (a[c] - b[c])
+    return float(total)
+
+
+@compiled
+def join(
+    u: Array, i: int, square: float, near: int, distance: float, g: int, weight: float, draws: Array,
+    rule: ClusterRule, scatter: Array, used: Array, mass: Array, centers: Array, plan: Plan,
+) -> int:  # fmt: skip
+    """Let row i join the nearest stratum of its group, or found one; return the index of the stratum."""
+    cap = centers.shape[0] // used.shape[0]
+    first, j = g * cap, g * cap + near
+    far = used[g] == 0 or rule.eps < 0 or distance - rule.tie * (1.0 + square) / 2.0 > rule.eps
+    room = find_room(mass, first, cap, used[g], rule.spare * weight) if far else -1
+    blend = 1.0
+    if room >= 0:
+        j = first + room
+        used[g] = max(used[g], room + 1)
+        mass[j], scatter[j] = weight, 0.0
+        for c in range(u.shape[0]):
+            centers[j, c] = u[c]
+    else:
+        mass[j] += weight
+        share = weight / mass[j]
+        step, spread = center_step(rule.constant_step, weight, share)
+        scatter[j] += spread * distance
+        e = u.dtype.type(step)
+        for c in range(u.shape[0]):
+            centers[j, c] += e * (u[c] - centers[j, c])
+        if rule.representative == 1:
+            blend = 1.0 if draws[i, 0] < share else 0.0
+        elif rule.representative == 2:
+            blend = step
+    plan.slot[i], plan.blend[i], plan.mass[i] = j, blend, mass[j]
+    return j
 
 
 @node
@@ -133,7 +202,7 @@ def plan_strata_csr(
     rule, plan = ClusterRule(*rule_), Plan(*plan_)
     (data, indices, indptr), (scatter, used, mass), (c_hat, factors, squares, stale) = rows, strata, centers
     cap = factors.shape[0] // used.shape[0]
-    products = np.empty(cap)
+    inner = np.empty(cap)
     for i in range(y.shape[0]):
         cols, vals = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         g = 0 if rule.joint else int(y[i])
@@ -142,10 +211,10 @@ def plan_strata_csr(
         for e in range(vals.shape[0]):
             square += float(vals[e]) * float(vals[e])
         tol = rule.tie * (1.0 + square) / 2.0
-        near, distance = nearest_row(cols, vals, square, c_hat, factors, squares, first, used[g], tol, products)
+        near, distance = nearest_row(cols, vals, square, c_hat, factors, squares, first, used[g], tol, inner)
         j = first + near
         far = used[g] == 0 or rule.eps < 0 or distance - tol > rule.eps
-        place = find_room(mass[first : first + cap], used[g], rule.spare * weight[i]) if far else -1
+        place = find_room(mass, first, cap, used[g], rule.spare * weight[i]) if far else -1
         if place >= 0:
             j = first + place
             if place < used[g]:
@@ -163,7 +232,7 @@ def plan_strata_csr(
             share = weight[i] / mass[j]
             step, spread = center_step(rule.constant_step, weight[i], share)
             scatter[j] += spread * distance
-            move_center(c_hat, factors, squares, j, cols, vals, square, products[near], step)
+            move_center(c_hat, factors, squares, j, cols, vals, square, inner[near], step)
             if rule.representative == 0:
                 plan.blend[i] = 1.0
             elif rule.representative == 1:

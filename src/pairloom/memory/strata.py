@@ -22,12 +22,15 @@ from pairloom.memory.allocation import (
     reallocate,
 )
 from pairloom.memory.base import By, CSRMemory, Normalization, Space, grouped_spec, groups_of
-from pairloom.memory.clustering import LazyCenters, plan_strata, plan_strata_csr, write_centers
+from pairloom.memory.clustering import LazyCenters, plan_strata, plan_strata_csr, plan_wide_strata, write_centers
 from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 
 Representative = Literal["fifo", "reservoir", "centroid"]
 
 REPRESENTATIVES = {"fifo": 0, "reservoir": 1, "centroid": 2}
+
+WIDE = 128
+"""Number of coordinates from which products of several rows with all centres are faster than distances."""
 
 MIN_STRATUM_WEIGHT = 0.5
 """After forgetting, a stratum lighter than this, relative to a row, may be replaced."""
@@ -322,7 +325,8 @@ class Strata(CSRMemory):
             lazy = state.lazy.c_hat, state.lazy.factors, state.lazy.squares, state.lazy.stale
             plan_strata_csr((U.data, U.indices, U.indptr), y, weight, draws, rule, strata, lazy, tuple(plan))
         else:
-            plan_strata(U, y, weight, draws, rule, strata, state.centers, tuple(plan))
+            plan_dense = plan_wide_strata if U.shape[1] >= WIDE else plan_strata
+            plan_dense(U, y, weight, draws, rule, strata, state.centers, tuple(plan))
         return plan
 
 

@@ -11,7 +11,7 @@ from pairloom.base.clock import NEVER
 from pairloom.base.csr import is_sparse
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.typing import Array
-from pairloom.engines import cells, fused, reference, sparse
+from pairloom.engines import cells, fused, gram, reference, sparse
 from pairloom.engines.base import Engine, always_runs
 from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
@@ -69,7 +69,10 @@ class Learner(Mapped):
     True
     """
 
-    engines: ClassVar[Mapping[str, Sequence[Engine]]] = {"reference": (reference,), "fused": (cells, sparse, fused)}
+    engines: ClassVar[Mapping[str, Sequence[Engine]]] = {
+        "reference": (reference,),
+        "fused": (cells, sparse, gram, fused),
+    }
     adapts: ClassVar[bool] = True
 
     features: FeatureMap = field(default_factory=RandomFourier)
@@ -194,6 +197,8 @@ class Learner(Mapped):
         state.check_absent(squares=not adapts, cells=not self.by_cells)
         if state.lazy is not None and (state.lazy.squares is not None) != adapts:
             raise WrongState("must be an array" if adapts else "must be absent", "lazy.squares")
+        if state.combination is not None and not gram.takes(self, state):
+            raise WrongState("must be absent", "combination")
         if (state.memory.slots.rows is None) != (self.features.growing is None):
             raise WrongState("must be present if and only if features grow", "memory.slots.rows")
 
