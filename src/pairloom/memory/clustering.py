@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from pairloom.base.compiled import compiled, dot, move, squared_distances_to
+from pairloom.base.compiled import compiled, copy_to, dot, move, squared_distances_to
 from pairloom.base.csr import MIN_SCALE
 from pairloom.base.tree import Rounded, node
 from pairloom.base.typing import Array
@@ -88,7 +88,7 @@ def plan_strata(
             mass[j] = weight[i]
             scatter[j] = 0.0
             plan.blend[i] = 1.0
-            centers[j] = u
+            copy_to(centers[j], u)
         else:
             mass[j] += weight[i]
             share = weight[i] / mass[j]
