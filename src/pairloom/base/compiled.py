@@ -176,6 +176,13 @@ def add_rows(a: Array, rows: Array, chosen: Array, factors: Array) -> None:
 
 
 @compiled
+def copy_to(out: Array, values: Array) -> None:
+    """out <- values, which must not overlap: ``out[:] = values`` takes over a second to compile, for its errors."""
+    for k in range(values.shape[0]):
+        out[k] = values[k]
+
+
+@compiled
 def row_dots(Z: Array, w: Array) -> Array:
     """Return <w, z> for each row, always with the same instructions: a score never depends on other rows."""
     scores = Z[:, 0].copy()

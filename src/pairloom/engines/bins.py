@@ -25,12 +25,7 @@ def fit_cuts(values: Array, category: bool, min_count: int, n_bins: int, cuts: A
     cuts[:] = np.inf
     distinct, counts = counted(values)
     if category:
-        order = np.argsort(-counts, kind="mergesort")
-        kept = 0
-        while kept < min(len(order), MAX_CATEGORIES) and counts[order[kept]] >= min_count:
-            kept += 1
-        cuts[:kept] = np.sort(distinct[order[:kept]])
-        return kept
+        return most_frequent(distinct, counts, min_count, cuts)
     every = len(distinct) <= n_bins
     made, filled, rest, left = 0, 0, len(values), n_bins
     for i in range(len(distinct) - 1):
@@ -43,6 +38,25 @@ def fit_cuts(values: Array, category: bool, min_count: int, n_bins: int, cuts: A
             if made == n_bins - 1:
                 break
     return made
+
+
+@compiled
+def most_frequent(distinct: Array, counts: Array, min_count: int, cuts: Array) -> int:
+    """Write the most frequent values to ``cuts``, in order; return their number. Their counts become 0."""
+    for _ in range(min(len(counts), MAX_CATEGORIES)):
+        most = 0
+        for i in range(1, len(counts)):
+            if counts[i] > counts[most]:
+                most = i
+        if counts[most] < min_count:
+            break
+        counts[most] = 0
+    kept = 0
+    for i in range(len(counts)):
+        if counts[i] == 0:
+            cuts[kept] = distinct[i]
+            kept += 1
+    return kept
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pairloom.base.compiled import compiled
+from pairloom.base.compiled import compiled, copy_to
 from pairloom.base.typing import Array
 from pairloom.engines.bins import N_BINS, bin_columns, bin_rows, fit_cuts
 from pairloom.engines.splits import TIE, Growth, Slopes, best_split, logistic, logistic_loss, slopes_of
@@ -34,6 +34,14 @@ def add_rows(bins: Array, columns: Array, rows: Array, packed: Array, histogram:
 
 
 @compiled
+def subtract(histogram: Array, other: Array) -> None:
+    """histogram <- histogram - other."""
+    for q in range(histogram.shape[0]):
+        for b in range(histogram.shape[1]):
+            histogram[q, b] -= other[q, b]
+
+
+@compiled
 def grow(
     bins: Array, columns: Array, category: Array, y: Array, weight: Array, scores: Array,
     settings: tuple[int, int, float, float, int, float, float], tree: TreeArrays,
@@ -47,7 +55,9 @@ def grow(
     n, size = len(y), growth.max_leaves
     tree_columns, tree_masks, children, values, _ = tree
     slopes = slopes_of(scores, y, weight, growth)
-    rows, other = np.arange(n).astype(np.int32), np.empty(n, np.int32)
+    rows, other = np.empty(n, np.int32), np.empty(n, np.int32)
+    for i in range(n):
+        rows[i] = i
     histograms = np.empty((size, len(columns), N_BINS), np.int64)
     start, end, slot = np.zeros(2 * size, np.int64), np.zeros(2 * size, np.int64), np.zeros(2 * size, np.int64)
     gains, masks, best = np.zeros(2 * size), np.zeros(2 * size, np.int64), np.zeros(2 * size, np.int64)
@@ -71,7 +81,7 @@ def grow(
         nodes, leaves = nodes + 2, leaves + 1
         if leaves < size:
             add_rows(bins, columns, rows[start[small] : end[small]], slopes.packed, histograms[slot[small]])
-            histograms[slot[large]] -= histograms[slot[small]]
+            subtract(histograms[slot[large]], histograms[slot[small]])
             for k in (left, right):
                 gains[k], best[k], masks[k] = best_split(histograms[slot[k]], columns, category, slopes, growth)
     for k in range(nodes):
@@ -93,7 +103,7 @@ def part(rows: Array, other: Array, start: int, end: int, values: Array, mask: i
         else:
             rows[left] = row
             left += 1
-    rows[left:end] = other[:right]
+    copy_to(rows[left:end], other[:right])
     return left
 
 

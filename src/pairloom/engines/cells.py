@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from pairloom.base.batch import Batch
-from pairloom.base.compiled import compiled
+from pairloom.base.compiled import compiled, copy_to
 from pairloom.base.csr import CSRRows
 from pairloom.base.typing import Array
 from pairloom.engines.arguments import (
@@ -140,7 +140,7 @@ def score_cells(cells: Array, w: Array, value: float, scores: Array) -> None:
     for i in range(cells.shape[0]):
         for k in range(w.shape[0]):
             sum_weights(w[k], cells[i], value, s)
-            scores[i, k] = s
+            copy_to(scores[i, k], s)
 
 
 @compiled
@@ -160,8 +160,7 @@ def learn_cells(
         z = examples.Z[i]
         for k in range(objective.targets.shape[0]):
             sum_weights(w[k], z, value, s)
-            for r in range(n):
-                scores[i, k, r] = s[r]
+            copy_to(scores[i, k], s)
             row = Row(z, y[i], examples.weight[i], objective.targets[k])
             count = find_partners(
                 objective.pairs, row.target, objective.by_class, objective.joint, examples.gain[i, k],
@@ -178,7 +177,7 @@ def learn_cells(
         for e in range(plan.start[i], plan.start[i + 1]):
             j = plan.slot[e]
             if plan.blend[e] > 0:
-                buffer.points[j] = z
+                copy_to(buffer.points[j], z)
                 labels[j] = y[i]
                 queries[j] = query[i]
             mass[j] = plan.mass[e]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pairloom.base.compiled import add_rows, compiled, dot, dots, move
+from pairloom.base.compiled import add_rows, compiled, copy_to, dot, dots, move
 from pairloom.base.typing import Array
 from pairloom.engines.arguments import Adaptive, Buffer, Objective, Partners, Row
 from pairloom.engines.reference import LONG_STEP_SQUARED, MAX_INSTABILITY, MAX_STEP_SQUARED
@@ -46,7 +46,7 @@ def write_slot(
 ) -> None:  # fmt: skip
     """Compiled ``Slots.write``."""
     if blend == 1:
-        points[j] = z
+        copy_to(points[j], z)
     elif blend > 0:
         move(points[j], z, blend)
     if blend > 0:

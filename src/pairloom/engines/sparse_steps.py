@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pairloom.base.compiled import compiled, dot
+from pairloom.base.compiled import compiled, copy_to, dot
 from pairloom.base.csr import MIN_SCALE
 from pairloom.base.typing import Array
 from pairloom.engines.arguments import Adaptive, Objective, Partners, Row
@@ -299,7 +299,8 @@ def blend_rows(columns: Array, values: Array, count: int, cols: Array, vals: Arr
     """
     length = len(cols)
     if step == 1:
-        columns[:length], values[:length] = cols, vals
+        copy_to(columns, cols)
+        copy_to(values, vals)
         return length
     i, e, common = 0, 0, 0
     while i < count and e < length:

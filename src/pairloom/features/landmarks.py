@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from pairloom.base.compiled import compiled, exp_minus
+from pairloom.base.compiled import compiled, copy_to, exp_minus
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import FrozenShare, FrozenSum, summed_weights
@@ -26,7 +26,7 @@ def sum_gaussians(
     r2 = np.empty(m, landmarks.dtype)
     for i in range(X.shape[0]):
         length = landmarks.dtype.type(0)
-        r2[:] = squares
+        copy_to(r2, squares)
         for c in range(d):
             x = X[i, c]
             if reach.shape[0]:

@@ -53,18 +53,19 @@ def grow_on(
     bits = rng.integers(1, 2**63, 1, dtype=np.uint64)
     leaf = leaf.astype(np.int32)
     nodes = column, value, first, missing, parent
-    count = grow_nodes(X, targets, weight, (least, tries), bits, nodes, leaf, count)
+    by_size = np.argsort(-np.bincount(leaf, minlength=count), kind="stable")
+    count = grow_nodes(X, targets, weight, (least, tries), bits, nodes, leaf, by_size)
     return Grown((column[:count], value[:count], first[:count], missing[:count]), parent[:count], leaf)
 
 
 @compiled
 def grow_nodes(
-    X: Array, targets: Array, weight: Array, limits: Any, bits: Array, nodes: Any, leaf: Array, count: int
+    X: Array, targets: Array, weight: Array, limits: Any, bits: Array, nodes: Any, leaf: Array, by_size: Array
 ) -> int:  # fmt: skip
-    """Split the leaves among ``count`` nodes while possible, update the leaf of each row, return the number of nodes.
+    """Split the leaves among the nodes while possible, update the leaf of each row, return the number of nodes.
 
     ``limits``: minimum rows in a leaf, and number of tries. ``nodes``: column, value, first child, side of missing
-    values, and node of the old tree.
+    values, and node of the old tree. ``by_size``: the nodes, those of many rows first.
     """
     n, k = targets.shape
     n_nodes, (least, tries) = nodes[0].shape[0], limits
@@ -86,12 +87,12 @@ def grow_nodes(
         place[rows[i]] = i
     members = Members(X, rows, sums, place, *ones)
     search = Search(least, tries if tries > 0 else n_tries(pool), judged, bits, order)
-    return split_all(members, search, room, (start, stop, *nodes), leaf, count, pool)
+    return split_all(members, search, room, (start, stop, *nodes), leaf, by_size, pool)
 
 
 @compiled
 def split_all(
-    members: Members, search: Search, room: Room, nodes: Any, leaf: Array, count: int, pool: int
+    members: Members, search: Search, room: Room, nodes: Any, leaf: Array, by_size: Array, pool: int
 ) -> int:  # fmt: skip
     """Split the leaves of many rows first, and the parts of each leaf depth first; return the number of nodes.
 
@@ -100,7 +101,7 @@ def split_all(
     """
     start, stop, column, value, first, missing, parent = nodes
     n_nodes, spare = column.shape[0], (np.empty(room.values.shape[0], np.bool_), np.empty_like(members.rows))
-    stack, pools, by_size = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32), largest_first(start, stop, count)
+    stack, pools, count = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32), by_size.shape[0]
     for root in by_size:
         if first[root] != root:
             continue
@@ -130,7 +131,9 @@ def split_all(
 @compiled
 def shuffle(n: int, bits: Array) -> Array:
     """Return the numbers below n in random order."""
-    numbers = np.arange(n).astype(np.uint32)
+    numbers = np.empty(n, np.uint32)
+    for i in range(n):
+        numbers[i] = i
     for i in range(n - 1, 0, -1):
         j = below(bits, i + 1)
         numbers[i], numbers[j] = numbers[j], numbers[i]
@@ -187,12 +190,3 @@ def part(numbers: Array, goes: Array, later: Array) -> None:
         n_later += np.uint64(not goes[i])
     for i in range(goes.shape[0] - int(front)):
         numbers[int(front) + i] = later[i]
-
-
-@compiled
-def largest_first(start: Array, stop: Array, count: int) -> Array:
-    """Return the nodes with rows, those of many rows first, then by number."""
-    size = np.empty(count, np.int64)
-    for at in range(count):
-        size[at] = (start[at] - stop[at]) * count + at
-    return np.sort(size) % count

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pairloom.base.compiled import compiled, dot
+from pairloom.base.compiled import compiled, copy_to, dot
 from pairloom.base.typing import Array
 from pairloom.engines.fused_steps import SKIP, guard
 from pairloom.engines.state import LOSS, PAIRS, STEPS
@@ -196,8 +196,9 @@ def store(
     add_term(coef, values, gram, slot, -lost)
     coef[slot] = 0.0
     kernels = gram[slot, first:end].copy()
-    supports[slot] = x
-    gram[slot], gram[:, slot] = near, near
+    copy_to(supports[slot], x)
+    copy_to(gram[slot], near)
+    copy_to(gram[:, slot], near)
     gram[slot, slot] = square
     values[slot] = dot(coef, near)
     add_term(coef, values, gram, slot, alpha)

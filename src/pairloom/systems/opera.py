@@ -8,7 +8,7 @@ import numpy as np
 from pairloom.base.batch import Batch
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count
-from pairloom.base.compiled import add_rows, compiled, dot
+from pairloom.base.compiled import add_rows, compiled, copy_to, dot
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.engines import reference
@@ -299,8 +299,10 @@ def learn(block_: Any, rule_: Any, past: Any, tally: Array) -> None:
             tally[STEPS] += weight[i]
             tally[PAIRS] += count
             tally[LOSS] += weight[i] * g
-        points[n], gram[n, :n], gram[:n, n], gram[n, n] = X[i], values[:n], values[:n], own
-        labels[n], mass[n] = y[i], weight[i]
+        copy_to(points[n], X[i])
+        copy_to(gram[n], values[:n])
+        copy_to(gram[:, n], values[:n])
+        gram[n, n], labels[n], mass[n] = own, y[i], weight[i]
         used[0] += 1
 
 

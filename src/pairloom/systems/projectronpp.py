@@ -7,7 +7,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_count, check_number
-from pairloom.base.compiled import compiled, dot
+from pairloom.base.compiled import compiled, copy_to, dot
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.engines import reference
@@ -200,9 +200,10 @@ def learn(
             distance = project(square, near[:n], factor[k], e)
             far = distance > max(theta if n else 0.0, rounding * square)
             if margin <= rounding and far and n < coef.shape[1]:
-                supports[k, n], coef[k, n] = x, rate * y[i, k]
+                copy_to(supports[k, n], x)
+                copy_to(factor[k, n], e[:n])
+                coef[k, n], factor[k, n, n] = rate * y[i, k], np.sqrt(distance)
                 used[k] += 1
-                factor[k, n, :n], factor[k, n, n] = e[:n], np.sqrt(distance)
                 continue
             solve_transposed(factor[k], e[:n])
             if margin > rounding:
