@@ -1,7 +1,7 @@
 """Kernel values at landmarks, orthogonalised by a Cholesky factorisation."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -107,6 +107,8 @@ class Landmarks(Nystroem):
     >>> bool(np.allclose(Z @ Z.T, np.exp(-0.5 * np.square(X - X.T)), atol=1e-5))
     True
     """
+
+    upper: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
 """Nystroem features: linear combinations of kernel values at landmarks."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -69,6 +69,9 @@ class Nystroem(RacingMap):
     True
     """
 
+    upper: ClassVar[bool] = False
+    """Whether the matrix that maps kernel values to features is 0 below its diagonal."""
+
     n_landmarks: int = 1024
     kernel: Kernel = field(default_factory=Gaussian)
     rank: int | None = None
@@ -132,7 +135,7 @@ class Nystroem(RacingMap):
         rows = max(8, BLOCK_SIZE // m)
         for start in range(0, len(Z), rows):
             part = slice(start, start + rows)
-            Z[part] = project(self._values(state, X[part]), state.mixing)
+            Z[part] = project(self._values(state, X[part]), state.mixing, upper=self.upper)
         return Z
 
     def _values(self, state: NystroemState, X: Any) -> Array:
