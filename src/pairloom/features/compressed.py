@@ -173,7 +173,7 @@ def check_bounds(low: Array, high: Array) -> None:
 
 
 def _measure(ordered: Array, smallest: float) -> Array:
-    """Return bounds, medians, and the spread of columns with heavy tails, (4, columns), of sorted columns (columns, n)."""
+    """Return bounds, medians, and the spread of columns with heavy tails, given sorted columns (columns, n)."""
     low, high = ordered[:, 0].astype(float), ordered[:, -1].astype(float)
     margin = np.where(high > low, (high - low) / 2, 1.0)  # a column that was constant keeps scale 1
     first, q1, center, q3, last = (_quantile(ordered, share) for share in (0.01, 0.25, 0.5, 0.75, 0.99))
