@@ -237,10 +237,16 @@ def compressed(X: Any, arrays: tuple[Array, Array, Array, Array]) -> Any:
 @compiled
 def compress_rows(X: Array, low: Array, high: Array, center: Array, spread: Array, out: Array) -> None:
     """Compress the columns of dense rows."""
-    for c in range(X.shape[1]):
-        zero = compress_one(0.0, low[c], high[c], center[c], spread[c])
-        for i in range(X.shape[0]):
-            out[i, c] = compress_one(X[i, c], low[c], high[c], center[c], spread[c]) - zero
+    d, heavy = X.shape[1], np.flatnonzero(spread > 0.0)
+    zero = np.empty(d)
+    for c in range(d):
+        zero[c] = min(max(0.0, np.float64(low[c])), np.float64(high[c]))
+    for i in range(X.shape[0]):
+        for c in range(d):  # all columns, without a branch
+            out[i, c] = min(max(np.float64(X[i, c]), np.float64(low[c])), np.float64(high[c])) - zero[c]
+        for h in heavy:
+            from_zero = compress_one(0.0, low[h], high[h], center[h], spread[h])
+            out[i, h] = compress_one(X[i, h], low[h], high[h], center[h], spread[h]) - from_zero
 
 
 @compiled

@@ -22,8 +22,8 @@ MIN_SPARSENESS = 4
 """A list of rows is used if the share of ones is at most one in so many."""
 
 MANY_USELESS, FEW_ROWS = 16, 16
-"""If so many columns of a node turned out to have no cut, and the node has fewer rows than one in so many of the columns
-left, its constant columns are set aside all at once."""
+"""If so many columns of a node turned out to have no cut, and the node has at most one row for so many of the columns
+that are left, its constant columns are set aside all at once."""
 
 SEVERAL_CUTS = 2
 """Any number of cuts above 1."""
@@ -67,8 +67,9 @@ class Search(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Buffers for the values of a column, the smallest and largest of each, some columns; and for the sums of judged
-    rows: all, on one side, with missing values."""
+    """Buffers for the values of a column, the smallest and largest of each, and some columns; and for sums of judged
+    rows: all of them, those on one side, and those with missing values.
+    """
 
     values: Array
     low: Array
