@@ -3,6 +3,8 @@
 import numpy as np
 
 from pairloom.features.tree_splits import (
+    FEW_ROWS,
+    MANY_USELESS,
     MAX_DIFFERENCE,
     MAX_ROUNDS,
     MIN_GAIN_RATIO,
@@ -91,7 +93,7 @@ class Grower:
     def best(self, rows, pool):
         """The best of some random splits, and how many columns are left for the nodes below."""
         seen = np.array(rows[: self.judged])
-        best, found, here, rounds, done = 0.0, None, 0, 0, 0
+        best, found, here, rounds, done, useless = 0.0, None, 0, 0, 0, 0
         while done < min(self.tries, 1 + len(rows)) and here < pool and rounds < MAX_ROUNDS:
             pick = here + self.dice.below(pool - here)
             self.order[here], self.order[pick] = self.order[pick], self.order[here]
@@ -102,6 +104,12 @@ class Grower:
             if gain < 0 and (len(values) < 2 or (len(values) == 2 and not np.isnan(x).any())):
                 pool -= 1  # no other cut of this column can help, neither here nor below
                 self.order[here], self.order[pool] = self.order[pool], self.order[here]
+                useless += 1
+                if useless == MANY_USELESS and FEW_ROWS * len(seen) <= pool - here:
+                    rest = self.order[here:pool]
+                    vary = [j for j in rest if len(set(self.X[seen, j][~np.isnan(self.X[seen, j])].tolist())) > 1]
+                    self.order[here:pool] = vary + [j for j in rest if j not in vary]
+                    pool = here + len(vary)
             else:
                 done, here = done + (gain >= 0), here + 1
                 if gain >= 0 and (found is None or gain > best * MIN_GAIN_RATIO):

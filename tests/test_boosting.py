@@ -154,6 +154,27 @@ def test_rare_and_unseen_categories_share_a_bin():
         assert out[:, 0].tolist() == [61, 1, OTHER, OTHER, OTHER, OTHER, 0]
 
 
+def test_bins_of_rows_and_columns_are_those_of_the_specification():
+    rng, n, d = np.random.default_rng(0), 150, 9  # more than two blocks of rows
+    X = np.round(rng.normal(size=(n, d)) * 5).astype(np.float32)
+    X[:, 0] = rng.random(n) < 0.1
+    X[rng.random((n, d)) < 0.1] = np.nan
+    category = np.arange(d) % 3 == 1
+    cuts = np.full((d, N_CUTS), np.inf, np.float32)
+    for c, count in enumerate((1, 1, 0, 2, 7, 40, 62, 63, 63)):
+        cuts[c, :count] = np.sort(rng.choice(np.arange(-40, 40), count, replace=False)) / 2
+    cuts[0, 0] = 0.5
+    right, out = np.zeros((2, n, d), np.uint8)
+    boosting_reference.bin_rows(X, category, cuts, right)
+    for start in range(0, n, 50):
+        boosting.bin_rows(X[start : start + 50], category, cuts, out[start : start + 50])
+    np.testing.assert_array_equal(out, right)
+    columns = np.zeros((d, n), np.uint8)
+    for start in (0, 4, 8):
+        boosting.bin_columns(X, n, start, min(d, start + 4), category, cuts, columns)
+    np.testing.assert_array_equal(columns, right.T)
+
+
 def test_packed_sums_are_exact_and_their_rounding_is_unbiased():
     rng = np.random.default_rng(0)
     scores, positive, weight = rng.normal(size=16384) - 5, rng.random(16384) < 0.01, rng.exponential(size=16384)

@@ -43,7 +43,7 @@ KINDS = ["plain", "sparse", "missing", "weights", "rare", "classes", "numbers"]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("n", "d", "least", "tries"), [(40, 6, 1, 1), (300, 9, 2, 0), (1500, 40, 2, 0), (900, 12, 20, 3)]
+    ("n", "d", "least", "tries"), [(40, 6, 1, 1), (300, 9, 2, 0), (1500, 40, 2, 0), (900, 12, 20, 3), (400, 500, 2, 0)]
 )
 def test_the_compiled_grower_does_the_same_step_by_step(kind, n, d, least, tries):
     X, targets, weight = sample(n, d, kind, n + d)

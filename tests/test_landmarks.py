@@ -157,3 +157,15 @@ def test_in_systems(system):
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert Learner(Landmarks(2048)).warm_rows == 2048
+
+
+def test_rows_of_many_columns_that_are_mostly_0_have_the_features_of_csr_rows():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((80, 600)) < 0.03, rng.normal(1.0, 1.0, (80, 600)), 0.0)
+    X[::7] = rng.normal(size=(12, 600))  # rows without zeros among them
+    phi = Landmarks(20, Gaussian("median"), scale="maxabs")
+    state = phi.fix(600, X, rng)
+    Z = phi.apply(state, X)
+    np.testing.assert_allclose(Z, phi.apply(state, sp.csr_array(X)), rtol=0, atol=1e-8)
+    for start, end in ((0, 1), (1, 2), (5, 9), (70, 80)):
+        np.testing.assert_array_equal(phi.apply(state, X[start:end]), Z[start:end])

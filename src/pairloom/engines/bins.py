@@ -72,30 +72,54 @@ def counted(values: Array) -> tuple[Array, Array]:
 
 
 @compiled
-def bin_of(value: float, category: bool, cuts: Array) -> int:
-    """Return the bin of a value: 1 plus the number of cuts below it."""
-    if np.isnan(value):
-        return MISSING
-    below = 0
-    for step in (32, 16, 8, 4, 2, 1):
-        below += step * (cuts[below + step - 1] < value)
-    if category and (below == N_CUTS or cuts[below] != value):
-        return OTHER
-    return below + 1
+def count_below(values: Array, n: int, cuts: Array, start: Array, first: int, below: Array) -> None:
+    """Fill ``below`` with the number of cuts below each of n values; those of value i are ``cuts[start[i] :]``.
+
+    A binary search for all values at once, without branches. ``first``: its first step, half of the possible cuts.
+    """
+    for i in range(n):
+        below[i] = first * (cuts[start[i] + first - 1] < values[i])
+    step = first >> 1
+    while step > 0:
+        for i in range(n):
+            below[i] += step * (cuts[start[i] + below[i] + step - 1] < values[i])
+        step >>= 1
+
+
+@compiled
+def is_other(value: float, below: int, own: Array) -> bool:
+    """Return whether a value of a category has no bin of its own."""
+    return (below == N_CUTS or own[below] != value) and value == value
 
 
 @compiled
 def bin_rows(X: Array, category: Array, cuts: Array, out: Array) -> None:
     """Fill ``out`` with the bins of rows."""
+    d, flat = X.shape[1], cuts.ravel()
+    start, below = np.arange(d).astype(np.int32) * np.int32(N_CUTS), np.empty(d, np.int32)
     for i in range(X.shape[0]):
-        for c in range(X.shape[1]):
-            out[i, c] = bin_of(X[i, c], category[c], cuts[c])
+        x = X[i]
+        count_below(x, d, flat, start, 32, below)
+        for c in range(d):
+            out[i, c] = below[c] + 1 if x[c] == x[c] else MISSING
+        for c in range(d):
+            if category[c] and is_other(x[c], below[c], cuts[c]):
+                out[i, c] = OTHER
 
 
 @compiled
 def bin_columns(X: Array, n: int, start: int, end: int, category: Array, cuts: Array, out: Array) -> None:
     """Fill rows ``start`` to ``end`` of ``out`` with the bins of these columns of the first n rows of X."""
-    for first in range(0, n, 64):  # a few rows at a time, which stay in the cache
+    values, below, zero = np.empty(64, X.dtype), np.empty(64, np.int32), np.zeros(64, np.int32)
+    for at in range(0, n, 64):  # a few rows at a time, which stay in the cache
+        m = min(64, n - at)
         for c in range(start, end):
-            for i in range(first, min(n, first + 64)):
-                out[c, i] = bin_of(X[i, c], category[c], cuts[c])
+            for i in range(m):
+                values[i] = X[at + i, c]
+            count_below(values, m, cuts[c], zero, 32 if cuts[c, 1] < np.inf else 1, below)
+            for i in range(m):
+                out[c, at + i] = below[i] + 1 if values[i] == values[i] else MISSING
+            if category[c]:
+                for i in range(m):
+                    if is_other(values[i], below[i], cuts[c]):
+                        out[c, at + i] = OTHER

@@ -138,11 +138,11 @@ class Compressed(RacingMap):
         made = np.zeros((4, n_features))
         made[:2] = [[-np.inf], [np.inf]]
         if rows is not None and rows.shape[0]:
-            by_column = rows.tocsc() if is_sparse(rows) else rows
+            by_column = rows.T.tocsr() if is_sparse(rows) else rows.T
             for start in range(0, n_features, COLUMNS_AT_ONCE):
-                some = by_column[:, start : start + COLUMNS_AT_ONCE]
-                some = some.toarray() if is_sparse(rows) else some
-                made[:, start : start + COLUMNS_AT_ONCE] = _measure(some.astype(float), smallest_spread(rows))
+                some = by_column[start : start + COLUMNS_AT_ONCE]
+                ordered = np.sort(some.toarray() if is_sparse(rows) else some, axis=1)
+                made[:, start : start + COLUMNS_AT_ONCE] = _measure(ordered, smallest_spread(rows))
         state = CompressedState(None, *made)
         inner = self.inner.fix(n_features, None if rows is None else compressed(rows, state.arrays), rng)
         return replace(state, inner=inner)
@@ -172,22 +172,54 @@ def check_bounds(low: Array, high: Array) -> None:
         raise WrongState("must be lower and upper bounds", "low")
 
 
-def _measure(rows: Array, smallest: float) -> Array:
-    """Return bounds, medians, and the spread of columns with heavy tails: (4, columns)."""
-    low, high = rows.min(axis=0), rows.max(axis=0)
+def _measure(ordered: Array, smallest: float) -> Array:
+    """Return bounds, medians, and the spread of columns with heavy tails, given sorted columns (columns, n)."""
+    low, high = ordered[:, 0].astype(float), ordered[:, -1].astype(float)
     margin = np.where(high > low, (high - low) / 2, 1.0)  # a column that was constant keeps scale 1
-    center, spread = np.median(rows, axis=0), np.zeros(rows.shape[1])
-    if len(rows) >= MIN_ROWS:
-        first, q1, q3, last = np.quantile(rows, [0.01, 0.25, 0.75, 0.99], axis=0)
+    first, q1, center, q3, last = (_quantile(ordered, share) for share in (0.01, 0.25, 0.5, 0.75, 0.99))
+    spread = np.zeros(len(ordered))
+    if ordered.shape[1] >= MIN_ROWS:
         tail = np.maximum(last - center, center - first)
         heavy = (q3 - q1 > smallest) & (tail > HEAVY * (q3 - q1))
         spread[heavy] = (q3 - q1)[heavy]
-        for c in np.flatnonzero(q3 == q1):
-            away = np.abs(rows[:, c] - center[c])
-            usual = float(np.median(away[away > 0])) if away.any() else 0.0
-            if usual > smallest and away.max() > HEAVY_RARE * usual:
-                spread[c] = usual
+        flat = np.flatnonzero((q3 == q1) & (high > low))
+        usual, largest = np.zeros((2, len(flat)))
+        deviations(ordered[flat], center[flat], usual, largest)
+        rare = (usual > smallest) & (largest > HEAVY_RARE * usual)
+        spread[flat[rare]] = usual[rare]
     return np.array([low - margin, high + margin, center, spread])
+
+
+def _quantile(ordered: Array, share: float) -> Array:
+    """Return the quantile of each of the sorted columns (columns, n), interpolated."""
+    at = share * (ordered.shape[1] - 1)
+    below = int(at)
+    left, right = ordered[:, below].astype(float), ordered[:, min(below + 1, ordered.shape[1] - 1)].astype(float)
+    return np.asarray(left + (at - below) * (right - left))
+
+
+@compiled
+def deviations(ordered: Array, center: Array, usual: Array, largest: Array) -> None:
+    """Fill in the median of the deviations from the centre that are not 0, and the largest deviation, for each column.
+
+    Sorted values are merged from both ends: the deviations in decreasing order.
+    """
+    for c in range(ordered.shape[0]):
+        x, n = ordered[c], ordered.shape[1]
+        count = 0
+        for i in range(n):
+            count += x[i] != center[c]
+        left, right, last, before = 0, n - 1, 0.0, 0.0
+        largest[c] = max(center[c] - x[0], x[n - 1] - center[c])
+        for _ in range(count // 2 + 1):
+            before = last
+            if center[c] - x[left] >= x[right] - center[c]:
+                last = center[c] - x[left]
+                left += 1
+            else:
+                last = x[right] - center[c]
+                right -= 1
+        usual[c] = last if count % 2 else 0.5 * (before + last)
 
 
 def compressed(X: Any, arrays: tuple[Array, Array, Array, Array]) -> Any:
@@ -205,10 +237,16 @@ def compressed(X: Any, arrays: tuple[Array, Array, Array, Array]) -> Any:
 @compiled
 def compress_rows(X: Array, low: Array, high: Array, center: Array, spread: Array, out: Array) -> None:
     """Compress the columns of dense rows."""
-    for c in range(X.shape[1]):
-        zero = compress_one(0.0, low[c], high[c], center[c], spread[c])
-        for i in range(X.shape[0]):
-            out[i, c] = compress_one(X[i, c], low[c], high[c], center[c], spread[c]) - zero
+    d, heavy = X.shape[1], np.flatnonzero(spread > 0.0)
+    zero = np.empty(d)
+    for c in range(d):
+        zero[c] = min(max(0.0, np.float64(low[c])), np.float64(high[c]))
+    for i in range(X.shape[0]):
+        for c in range(d):  # all columns, without a branch
+            out[i, c] = min(max(np.float64(X[i, c]), np.float64(low[c])), np.float64(high[c])) - zero[c]
+        for h in heavy:
+            from_zero = compress_one(0.0, low[h], high[h], center[h], spread[h])
+            out[i, h] = compress_one(X[i, h], low[h], high[h], center[h], spread[h]) - from_zero
 
 
 @compiled

@@ -200,8 +200,10 @@ def orthogonalise(columns: Array) -> None:
         columns[part] = columns[part] @ mixing
 
 
-def project(X: Any, Q: Array) -> Array:
+def project(X: Any, Q: Array, *, upper: bool = False) -> Array:
     """Return X @ Q; the result of a row is bitwise independent of the other rows. X may be CSR.
+
+    ``upper``: Q is 0 below its diagonal, and large products leave most of these zeros out.
 
     BLAS chooses its code path by the shape of a product and the number of threads, and the paths differ in the last
     bit. So every product has the same shape, which depends only on Q and is small enough for one thread: 8 rows, padded
@@ -223,19 +225,20 @@ def project(X: Any, Q: Array) -> Array:
         return np.asarray(product.reshape(blocks * PRODUCT_ROWS, m)[:n])
     product = np.zeros((blocks, PRODUCT_ROWS, m), dtype=Q.dtype)
     if d > TALL_ROWS:
-        _add_tall(padded, Q, product)
+        _add_tall(padded, Q, product, upper)
     else:
         for start in range(0, m, columns):
             np.matmul(padded, Q[:, start : start + columns], out=product[:, :, start : start + columns])
     return product.reshape(blocks * PRODUCT_ROWS, m)[:n]
 
 
-def _add_tall(padded: Array, Q: Array, product: Array) -> None:
-    """Add ``padded`` @ Q to ``product``, one contiguous block of rows of Q at a time."""
+def _add_tall(padded: Array, Q: Array, product: Array, upper: bool) -> None:
+    """Add ``padded`` @ Q to ``product``, one block of rows of Q at a time."""
     d, m = Q.shape
     columns = min(m, PRODUCT_SIZE // (PRODUCT_ROWS * 16))
     rows = PRODUCT_SIZE // (PRODUCT_ROWS * columns) // 16 * 16
     for left in range(0, m, columns):
-        total = product[:, :, left : left + columns]
-        for top in range(0, d, rows):
-            total += padded[:, :, top : top + rows] @ Q[top : top + rows, left : left + columns]
+        end = min(m, left + columns)
+        for top in range(0, min(d, end) if upper else d, rows):
+            first = max(left, top) if upper else left
+            product[:, :, first:end] += padded[:, :, top : top + rows] @ Q[top : top + rows, first:end]

@@ -1,10 +1,11 @@
 """Kernel values at landmarks, orthogonalised by a Cholesky factorisation."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dtrtri
 
 from pairloom.base.compiled import compiled, copy_to, exp_minus
 from pairloom.base.tree import node
@@ -108,15 +109,19 @@ class Landmarks(Nystroem):
     True
     """
 
+    upper: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.rank is not None:
             raise ValueError(f"Landmarks keeps all directions: for rank={self.rank}, use Nystroem")
 
     def _mixing(self, K: Array, size: int) -> Array:
-        C = np.linalg.cholesky(K + RIDGE * np.eye(len(K)))
+        heavier = K.copy()
+        heavier.flat[:: len(K) + 1] += RIDGE
+        upper = cholesky(heavier.T, overwrite_a=True, check_finite=False)  # C'; .T: not copied
         mixing = np.zeros((len(K), size))
-        mixing[:, : len(K)] = solve_triangular(C, np.eye(len(K)), lower=True).T
+        mixing[:, : len(K)] = dtrtri(upper, overwrite_c=1)[0]
         return mixing
 
     def halved(self) -> "Landmarks | None":

@@ -1,11 +1,12 @@
 """Nystroem features: linear combinations of kernel values at landmarks."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from pairloom.base.checks import check_count
+from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -18,6 +19,9 @@ UNIT_WIDTH = np.asarray(1.0)
 
 MIN_EIGENVALUE = 1e-6
 """Smallest eigenvalue used, relative to the largest: below it 1 / sqrt(lambda) would amplify rounding errors."""
+
+MANY_COLUMNS, MIN_SPARSENESS = 512, 8
+"""With more columns, products of rows of which at most one value in so many is not 0 are sums over these."""
 
 BLOCK_SIZE = 1 << 18
 """Number of kernel values in memory at a time (1 MB in float32)."""
@@ -68,6 +72,9 @@ class Nystroem(RacingMap):
     >>> bool(np.allclose(Z @ Z.T, np.exp(-0.5 * np.square(X - X.T))))
     True
     """
+
+    upper: ClassVar[bool] = False
+    """Whether the matrix that maps kernel values to features is 0 below its diagonal."""
 
     n_landmarks: int = 1024
     kernel: Kernel = field(default_factory=Gaussian)
@@ -132,7 +139,7 @@ class Nystroem(RacingMap):
         rows = max(8, BLOCK_SIZE // m)
         for start in range(0, len(Z), rows):
             part = slice(start, start + rows)
-            Z[part] = project(self._values(state, X[part]), state.mixing)
+            Z[part] = project(self._values(state, X[part]), state.mixing, upper=self.upper)
         return Z
 
     def _values(self, state: NystroemState, X: Any) -> Array:
@@ -156,19 +163,45 @@ def inverse_root(K: Array, rank: int) -> Array:
 def squared_distances(state: NystroemState, U: Any) -> Array:
     """Return ||u - l||^2 between scaled rows and landmarks, as ||u||^2 - 2 <u, l> + ||l||^2.
 
-    The centre is subtracted first to avoid cancellation, except from CSR rows, which would become dense: <u, l - c>
-    and ||u||^2 - 2 <u, c> are sums over their entries. The result of a row is bitwise independent of the other rows.
+    The centre is subtracted first to avoid cancellation, except from rows that are mostly 0, CSR or of many columns:
+    <u, l - c> and ||u||^2 - 2 <u, c> are sums over their entries. The result of a row is bitwise independent of the
+    other rows.
     """
     if is_sparse(U):
         U.sum_duplicates()
-        distances = project(U, state.landmarks)
+        products = project(U, state.landmarks)
         U.data = U.data * (U.data - 2.0 * state.center[U.indices])
-        squares = project(U, np.ones((U.shape[1], 1), dtype=U.dtype))
-    else:
-        U -= state.center
-        distances = project(U, state.landmarks)
-        squares = np.square(U).sum(axis=1, keepdims=True)
-    distances *= -2.0
-    distances += squares
-    distances += state.squares[1 if is_sparse(U) else 0]
-    return np.maximum(distances, 0.0, out=distances)
+        return _distances(products, project(U, np.ones((U.shape[1], 1), dtype=U.dtype)), state.squares[1])
+    few = np.zeros(len(U), bool)
+    if U.shape[1] > MANY_COLUMNS:
+        few = MIN_SPARSENESS * np.count_nonzero(U, axis=1) <= U.shape[1]
+    if few.any():
+        products, squares = np.zeros((len(U), state.landmarks.shape[1]), U.dtype), np.zeros((len(U), 1), U.dtype)
+        sum_entries(U, few, state.landmarks, state.center, products, squares)
+        distances = _distances(products, squares, state.squares[1])
+        if not few.all():
+            distances[~few] = squared_distances(state, U[~few])
+        return distances
+    U -= state.center
+    return _distances(project(U, state.landmarks), np.square(U).sum(axis=1, keepdims=True), state.squares[0])
+
+
+def _distances(products: Array, squares: Array, own: Array) -> Array:
+    """Return ``squares`` - 2 ``products`` + ``own``, in place of the products."""
+    products *= -2.0
+    products += squares
+    products += own
+    return np.maximum(products, 0.0, out=products)
+
+
+@compiled
+def sum_entries(U: Array, few: Array, landmarks: Array, center: Array, products: Array, squares: Array) -> None:
+    """Add up <u, l> and ||u||^2 - 2 <u, center> over the entries of some rows that are not 0."""
+    for i in range(U.shape[0]):
+        if few[i]:
+            for c in range(U.shape[1]):
+                u = U[i, c]
+                if u != 0:
+                    squares[i, 0] += u * (u - 2 * center[c])
+                    for j in range(landmarks.shape[1]):
+                        products[i, j] += u * landmarks[c, j]

@@ -13,20 +13,29 @@ INFINITY: Any = np.float32(np.inf)
 
 
 @compiled
-def varying_first(X: Array, rows: Array) -> tuple[Array, int, Array]:
-    """Return an order of the columns in which those that vary come first, their number, and the shares that are not 0.
-
-    Only some ``rows`` are read.
-    """
-    d = X.shape[1]
-    low, high, shares = np.full(d, INFINITY), np.full(d, -INFINITY), np.zeros(d, np.float32)
+def measure_ranges(X: Array, rows: Array, low: Array, high: Array) -> None:
+    """Fill ``low`` and ``high`` with the minimum and maximum of each column in some rows, without missing values."""
+    low[:], high[:] = INFINITY, -INFINITY
     for i in rows:
         values = X[i]
-        for j in range(d):
+        for j in range(low.shape[0]):
             x = values[j]
             low[j] = x if x < low[j] else low[j]
             high[j] = x if x > high[j] else high[j]
-            shares[j] += ONE if x != ZERO else ZERO
+
+
+@compiled
+def varying_first(X: Array, rows: Array, low: Array, high: Array) -> tuple[Array, int, Array]:
+    """Return an order of the columns in which those that vary come first, their number, and the shares that are not 0.
+
+    Only some ``rows`` are read; ``low`` and ``high`` are buffers.
+    """
+    d, shares = X.shape[1], np.zeros(X.shape[1], np.float32)
+    measure_ranges(X, rows, low, high)
+    for i in rows:
+        values = X[i]
+        for j in range(d):
+            shares[j] += ONE if values[j] != ZERO else ZERO
     order, n_varying, n_constant = np.empty(d, np.int32), 0, 0
     for j in range(d):
         shares[j] /= np.float32(rows.shape[0])
@@ -38,6 +47,30 @@ def varying_first(X: Array, rows: Array) -> tuple[Array, int, Array]:
             order[n_varying + n_constant] = j
             n_constant += 1
     return order, n_varying, shares
+
+
+@compiled
+def set_constant_aside(
+    X: Array, rows: Array, start: int, stop: int, order: Array, here: int, pool: int, low: Array, high: Array,
+    columns: Array,
+) -> int:  # fmt: skip
+    """Move those of the columns from ``here`` on that are constant in a few rows behind the others, in order.
+
+    Return the new pool. To read whole rows takes less time than to try one column after another.
+    """
+    measure_ranges(X, rows[start:stop], low, high)
+    kept, n_aside = here, 0
+    for i in range(here, pool):
+        column = order[i]
+        if low[column] < high[column]:
+            order[kept] = column
+            kept += 1
+        else:
+            columns[n_aside] = column
+            n_aside += 1
+    for i in range(n_aside):
+        order[kept + i] = columns[i]
+    return kept
 
 
 @compiled

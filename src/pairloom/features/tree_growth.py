@@ -76,9 +76,11 @@ def grow_nodes(
         sums[0, i] = weight[rows[i]]
         for c in range(k):
             sums[1 + c, i] = targets[rows[i], c] * sums[0, i]
-    room = Room(np.empty(n, np.float32), np.empty(1 + k), np.empty(1 + k), np.empty(1 + k))
+    d = X.shape[1]
+    low, high, columns = np.empty(d, np.float32), np.empty(d, np.float32), np.empty(d, np.int32)
+    room = Room(np.empty(n, np.float32), low, high, columns, np.empty(1 + k), np.empty(1 + k), np.empty(1 + k))
     judged = n_judged(sums, least, room.total)
-    order, pool, shares = varying_first(X, shuffled[:judged])
+    order, pool, shares = varying_first(X, shuffled[:judged], low, high)
     most = judged // MIN_SPARSENESS
     sparse = order[:pool]
     ones = lists(X, sparse[shares[sparse] * n <= most], most)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
-from pairloom.features.tree_columns import INFINITY, ZERO
+from pairloom.features.tree_columns import INFINITY, ZERO, set_constant_aside
 
 MAX_ROUNDS = 4
 """Maximum number of tries per column to find enough splits with enough rows on both sides."""
@@ -20,6 +20,10 @@ of a rare class are."""
 
 MIN_SPARSENESS = 4
 """A list of rows is used if the share of ones is at most one in so many."""
+
+MANY_USELESS, FEW_ROWS = 16, 16
+"""If so many columns of a node turned out to have no cut, and the node has at most one row for so many of the columns
+that are left, its constant columns are set aside all at once."""
 
 SEVERAL_CUTS = 2
 """Any number of cuts above 1."""
@@ -63,9 +67,14 @@ class Search(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Buffers for the values of a column, and for the sums of judged rows: all, on one side, with missing values."""
+    """Buffers for the values of a column, the smallest and largest of each, and some columns; and for sums of judged
+    rows: all of them, those on one side, and those with missing values.
+    """
 
     values: Array
+    low: Array
+    high: Array
+    columns: Array
     total: Array
     left: Array
     lost: Array
@@ -82,13 +91,13 @@ def best_split(
     # Parts of tuples are passed one by one: otherwise this loop would count references.
     X, rows, sums, place, ones, listed, ones_value, ones_rows = members
     least, tries, judged, bits, order = search
-    values, total, left, lost = room
+    values, low, high, columns, total, left, lost = room
     found, threshold, yes, best = -1, ZERO, False, -1.0
     if pure(sums, start, stop):
         return found, threshold, yes, pool
     limit, end = min(tries, 1 + stop - start), min(stop, start + judged)
     add_up(sums, start, end, total)
-    here, rounds, done = 0, 0, 0
+    here, rounds, done, useless = 0, 0, 0, 0
     while done < limit and here < pool and rounds < MAX_ROUNDS:
         pick = here + below(bits, pool - here)
         column = order[pick]
@@ -107,6 +116,9 @@ def best_split(
         if gain < 0 and cuts < SEVERAL_CUTS:
             pool -= 1
             order[here], order[pool] = order[pool], column
+            useless += 1
+            if useless == MANY_USELESS and FEW_ROWS * (end - start) <= pool - here:
+                pool = set_constant_aside(X, rows, start, end, order, here, pool, low, high, columns)
         else:
             done += gain >= 0
             here += 1

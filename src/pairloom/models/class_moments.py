@@ -5,8 +5,10 @@ from typing import Annotated
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg.blas import dsyrk, ssyrk
 
 from pairloom.base.capabilities import decay_factors
+from pairloom.base.compiled import compiled
 from pairloom.base.tree import DERIVED, node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import LinearSum
@@ -32,7 +34,7 @@ class TwoClasses:
             try:
                 heavier = self.G.copy()
                 heavier.flat[:: len(heavier) + 1] += 0.5 * alpha
-                factor = cho_factor(heavier, overwrite_a=True, check_finite=False)
+                factor = cho_factor(heavier.T, lower=True, overwrite_a=True, check_finite=False)  # .T: not copied
                 return np.asarray(cho_solve(factor, self.delta, check_finite=False))
             except LinAlgError:  # alpha is below the rounding error of G
                 pass
@@ -65,6 +67,7 @@ class TwoClasses:
 class ClassMoments:
     """Weight ``counts`` (C,), ``means`` (C, D) and ``scatter`` (C, D, D) of each class, and the open block of rows.
 
+    Of ``scatter``, which is symmetric, only the lower triangle is used; earlier versions wrote both to files.
     The first ``filled`` of ``rows`` (BLOCK_ROWS, D), with ``labels`` and ``weights``, are not in the moments yet.
     ``solved``: a row number and the cached minimiser after that row. ``summed``: slopes, and the cached sum of models
     for them.
@@ -100,8 +103,9 @@ class ClassMoments:
                 top = float(weight.max())  # float32 cannot hold the largest weights
                 spread *= np.sqrt(np.append(weight, self.counts[c] * total / both) / top)[:, None]
                 spread = spread.astype(self.rows.dtype)  # the precision of the rows
-                product = spread.T @ spread
-                self.scatter[c] += product if top == 1.0 else top * product.astype(float)
+                # NumPy would copy one triangle to the other, which takes longer than the product.
+                syrk = ssyrk if spread.dtype == np.float32 else dsyrk
+                add_lower(self.scatter[c], syrk(1.0, spread.T).T, top)
                 self.means[c] += (total / both) * away
                 self.counts[c] = both
         self.filled[0] = 0
@@ -114,7 +118,9 @@ class ClassMoments:
         self.weights[:n] *= decay_factors(self.weights[:n], keep)
 
     def folded(self) -> "ClassMoments":
-        """Return a copy with the open block added to the moments."""
+        """Return the moments with the open block added: these, or a copy if there are rows in it."""
+        if not self.filled[0]:
+            return self
         copy = ClassMoments(
             self.counts.copy(), self.means.copy(), self.scatter.copy(),
             self.rows, self.labels, self.weights, self.filled.copy(),
@@ -134,7 +140,28 @@ class ClassMoments:
             mean = mean + (self.counts[c] / both) * away
             count = both
         delta = self.means[model] - mean
-        G = np.outer(delta, delta)
-        G += self.scatter[model] / self.counts[model]
-        G += scatter / count
+        G = np.empty_like(scatter)
+        add_scatters(delta, self.scatter[model], float(self.counts[model]), scatter, float(count), G)
         return TwoClasses(G, delta)
+
+
+@compiled
+def add_lower(total: Array, product: Array, factor: float) -> None:
+    """Add a multiple of a matrix to ``total``, in the lower triangle."""
+    for i in range(total.shape[0]):
+        for j in range(i + 1):
+            total[i, j] += factor * product[i, j]
+
+
+@compiled
+def add_scatters(delta: Array, first: Array, n_first: float, second: Array, n_second: float, G: Array) -> None:
+    """Fill G with delta delta' + first / n_first + second / n_second, given the lower triangles of both."""
+    D, size = len(delta), 32
+    for top in range(0, D, size):
+        for left in range(0, top + 1, size):  # in small blocks: columns of a large matrix are far apart
+            for i in range(top, min(D, top + size)):
+                for j in range(left, min(i + 1, left + size)):
+                    G[i, j] = delta[i] * delta[j] + first[i, j] / n_first + second[i, j] / n_second
+            for j in range(left, min(D, left + size)):
+                for i in range(max(j, top), min(D, top + size)):
+                    G[j, i] = G[i, j]
