@@ -147,7 +147,7 @@ def join(
     rule: ClusterRule, scatter: Array, used: Array, mass: Array, centers: Array, plan: Plan,
 ) -> int:  # fmt: skip
     """Let row i join the nearest stratum of its group, or found one; return the index of the stratum."""
-    cap = centers.shape[0] // used.shape[0]
+    cap: int = centers.shape[0] // used.shape[0]
     first, j = g * cap, g * cap + near
     far = used[g] == 0 or rule.eps < 0 or distance - rule.tie * (1.0 + square) / 2.0 > rule.eps
     room = find_room(mass, first, cap, used[g], rule.spare * weight) if far else -1
