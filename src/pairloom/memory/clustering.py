@@ -148,7 +148,7 @@ def join(
 ) -> int:  # fmt: skip
     """Let row i join the nearest stratum of its group, or found one; return the index of the stratum."""
     cap = centers.shape[0] // used.shape[0]
-    first, j = g * cap, g * cap + near
+    first, j = g * cap, int(g * cap + near)
     far = used[g] == 0 or rule.eps < 0 or distance - rule.tie * (1.0 + square) / 2.0 > rule.eps
     room = find_room(mass, first, cap, used[g], rule.spare * weight) if far else -1
     blend = 1.0
