@@ -72,6 +72,7 @@ def takes(learner: Parts, state: State, batch: Batch) -> bool:
 
 def run(learner: Parts, state: State, batch: Batch) -> Array:
     """Learn rows in order; return each row's scores before it was learned."""
+    state.combination = None  # of dense points; all later rows are learned here
     result = np.empty((len(batch), len(state.w)))
     for start in range(0, len(batch), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
@@ -150,7 +151,6 @@ def lazy_weights(state: State, averaging: bool, n_slots: int = 0, room: int = 1)
             np.zeros(n_slots, np.int64), np.zeros(n_slots, bool),
             None if state.squares is None else state.squares.astype(float),
         )  # fmt: skip
-        state.combination = None
     return state.lazy
 
 
