@@ -1,10 +1,15 @@
-"""Time per example of FPOGD compared with scikit-learn's RBFSampler + SGDClassifier, and memory over the stream.
+"""Time per row of FPOGD as ratios: in batches, one row at a time, and its memory over the stream.
 
 python benchmarks/throughput.py [--toy]
+
+In batches it is compared with scikit-learn's RBFSampler + SGDClassifier, with all strata in use; the contestants take
+turns, in an order that rotates from round to round. One row at a time it is compared with river's logistic regression,
+if river is installed.
 """
 
 import resource
 import time
+from collections.abc import Callable
 
 import numpy as np
 from rich.console import Console
@@ -13,60 +18,107 @@ from threadpoolctl import threadpool_limits
 
 from common.script import make_parser, make_table
 from common.yardstick import BATCH, D_IN, D_OUT, STRATA, microseconds, scikit_learn, stream
+from pairloom.base.extras import MissingExtra, import_extra
 from pairloom.systems import FPOGD
+
+YARDSTICK = "RBFSampler + SGDClassifier"
+
+Calls = dict[str, Callable[[int], object]]
 
 
 def fpogd(**parameters: object) -> FPOGD:
-    return FPOGD(n_components=D_OUT, max_strata=STRATA, gamma=0.5 / D_IN, random_state=0, **parameters)
+    """Return a model whose strata are all in use after a few rows: with eps=0 only equal rows share one before."""
+    return FPOGD(n_components=D_OUT, max_strata=STRATA, eps=0.0, gamma=0.5 / D_IN, random_state=0, **parameters)
 
 
-LEARNERS = {
-    "RBFSampler + SGDClassifier": scikit_learn,
-    "FPOGD, strata in feature space": lambda: fpogd().partial_fit,
-    "FPOGD, strata in input space": lambda: fpogd(cluster_in="input").partial_fit,
-    "FPOGD, input space, averaged": lambda: fpogd(cluster_in="input", average="poly").partial_fit,
+MODELS = {
+    "FPOGD, strata in feature space": {},
+    "FPOGD, strata in input space": {"cluster_in": "input"},
+    "FPOGD, input space, averaged": {"cluster_in": "input", "average": "poly"},
 }
 
 
 def batches(n: int, rounds: int) -> Table:
     X, y = stream(n)
-    times = {name: [] for name in LEARNERS}
-    for _ in range(rounds):  # interleaved, so that other load on the machine affects all alike
-        for name, make in LEARNERS.items():
-            times[name].append(microseconds(make(), X, y, max(BATCH, n // 10), time.perf_counter))
-    best = {name: min(t) for name, t in times.items()}
+    warm = max(BATCH, n // 10)
+    names = [YARDSTICK, *MODELS]
+    times: dict[str, list[float]] = {name: [] for name in names}
+    used = dict.fromkeys(names, "")
+    for turn in range(rounds):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            model = None if name == YARDSTICK else fpogd(**MODELS[name])
+            learn = scikit_learn() if model is None else model.partial_fit
+            times[name].append(microseconds(learn, X, y, warm, time.perf_counter))
+            if model is not None:
+                used[name] = " + ".join(map(str, model.n_strata_))
     title = f"Batches of {BATCH}: d = {D_IN}, D = {D_OUT}, {STRATA} strata per class, float32, one core"
-    table = make_table(title, ["learner"], ["us per example (best of runs)", "times scikit-learn"])
-    for name, value in best.items():
-        table.add_row(name, f"{value:.2f}", f"{value / best['RBFSampler + SGDClassifier']:.2f}")
+    headings = ["strata in use", "us per row, best of rounds", "best / best", "median ratio of a round"]
+    table = make_table(title, ["learner"], headings)
+    for name, own in times.items():
+        best, ratios = min(own) / min(times[YARDSTICK]), np.divide(own, times[YARDSTICK])
+        table.add_row(name, used[name], f"{min(own):.2f}", f"{best:.2f}", f"{np.median(ratios):.2f}")
     return table
+
+
+def our_calls(X: np.ndarray, y: list[int]) -> Calls:
+    """Return the calls of a model that has learned enough rows for its settings to be final."""
+    model = FPOGD(n_components=200, random_state=0).fit(X, y)
+    return {
+        "learn_one": lambda i: model.learn_one(X[i], y[i]),
+        "score_one": lambda i: model.score_one(X[i]),
+        "predict_proba_one": lambda i: model.predict_proba_one(X[i]),
+    }
+
+
+def river_calls(X: np.ndarray, y: list[int]) -> Calls:
+    """Return the calls of river's logistic regression; MissingExtra if river is not installed."""
+    import_extra("river", "bench", "the comparison of single rows")
+    from river.linear_model import LogisticRegression
+
+    model, rows = LogisticRegression(), [dict(enumerate(x)) for x in X.tolist()]
+    for row, label in zip(rows, y, strict=True):
+        model.learn_one(row, bool(label))
+    return {
+        "river, learn_one": lambda i: model.learn_one(rows[i], bool(y[i])),
+        "river, predict_proba_one": lambda i: model.predict_proba_one(rows[i]),
+    }
+
+
+def microseconds_of(calls: Calls, n: int, rounds: int = 10) -> dict[str, np.ndarray]:
+    """Return the times of n calls of each; they take turns, n / 10 rows at a time."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for rows in np.array_split(np.arange(n), rounds):
+        for name, call in calls.items():
+            for i in rows.tolist():
+                start = time.perf_counter()
+                call(i)
+                times[name].append(1e6 * (time.perf_counter() - start))
+    return {name: np.array(own[n // 100 :]) for name, own in times.items()}
 
 
 def single_rows(n: int) -> Table:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 20))
     y = (X[:, 0] ** 2 + X[:, 1] > 1).astype(int).tolist()
-    title = "One row at a time: d = 20, D = 200, 16 strata per class"
-    table = make_table(title, ["call"], ["examples per second"])
-    model = FPOGD(n_components=200, random_state=0).fit(X[:100], y[:100])
-    calls = {
-        "learn_one": lambda i: model.learn_one(X[i], y[i]),
-        "score_one": lambda i: model.score_one(X[i]),
-        "predict_proba_one": lambda i: model.predict_proba_one(X[i]),
-        "predict_proba_one, then learn_one": lambda i: (model.predict_proba_one(X[i]), model.learn_one(X[i], y[i])),
-    }
-    for name, call in calls.items():
-        start = time.perf_counter()
-        for i in range(n):
-            call(i)
-        table.add_row(name, f"{n / (time.perf_counter() - start):,.0f}")
+    calls = our_calls(X, y)
+    table = make_table("One row at a time: d = 20, D = 200, 16 strata per class, one core", ["call"])
+    for heading in ("median, us", "99th percentile, us", "median / learn_one"):
+        table.add_column(heading, justify="right")
+    try:
+        calls |= river_calls(X, y)
+    except MissingExtra as missing:
+        table.caption = str(missing)
+    found = {name: np.percentile(own, [50, 99]) for name, own in microseconds_of(calls, n).items()}
+    for name, (median, rare) in found.items():
+        table.add_row(name, f"{median:.1f}", f"{rare:.1f}", f"{median / found['learn_one'][0]:.2f}")
     return table
 
 
 def memory(n: int) -> Table:
     X, y = stream(min(n, 50_000))
     model = fpogd(cluster_in="input")
-    headings = ["rows", "bytes of the model", "peak of the process (MiB)", "us per example"]
+    headings = ["rows", "bytes of the model", "peak of the process (MiB)", "us per row"]
     table = make_table("Memory over the stream", [], headings)
     marks = {n // 100, n // 10, n // 2, n}
     clock = last = 0.0
@@ -87,9 +139,9 @@ def memory(n: int) -> Table:
 
 def main() -> None:
     toy = make_parser(__doc__).parse_args().toy
-    console = Console(width=110)
+    console = Console(width=120)
     with threadpool_limits(1):
-        console.print(batches(*((2_000, 1) if toy else (40_000, 5))))
+        console.print(batches(*((2_000, 1) if toy else (40_000, 8))))
         console.print(single_rows(200 if toy else 20_000))
         console.print(memory(2_000 if toy else 1_000_000))
 

@@ -13,6 +13,8 @@ from pairloom.base.typing import Array
 MAX_VALUE = {"float32": 1e15, "float64": 1e100}
 """Products and sums of many squares of values up to these are finite; those of larger values may overflow."""
 
+MAX_SQUARE = {dtype: value**2 for dtype, value in MAX_VALUE.items()}
+
 MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 """Weights are clipped to these: sums, squares and ratios of others might not be finite."""
 
@@ -223,9 +225,9 @@ def row_of(x: Any, n_features: int | None, names: Any, dtype: str, *, nan: bool 
         row = _as_numbers(x, names)
     if row.ndim != 1 or row.size == 0 or (n_features is not None and row.size != n_features):
         raise ValueError(f"expected one row of {n_features or 'at least one'} values, got shape {row.shape}")
-    row = row.astype(float)
+    row = row.astype(float, copy=False)
     # The sum of squares bounds every value, at a third of the cost of looking at each. NaN fails the comparison.
-    if not row.dot(row) <= MAX_VALUE[dtype] ** 2:
+    if not row.dot(row) <= MAX_SQUARE[dtype]:
         check_finite(row[None, :], dtype, names=names, nan=nan)
     return row.astype(dtype)[None, :]
 

@@ -14,7 +14,7 @@ from pairloom.engines.base import Parts
 from pairloom.engines.reference import MAX_SUBSTEPS, MAX_WEIGHT
 from pairloom.engines.state import State
 from pairloom.memory import Slots
-from pairloom.steps.schedules import averaging_rate, constant_like
+from pairloom.steps.schedules import averaging_rate
 
 Adaptive = tuple[Any, float, float, float, bool]
 """Steps per coordinate: sums of squared gradients (models, D), eta, and the penalty: alpha, l1, proximal or not."""
@@ -97,10 +97,10 @@ def buffer_of(slots: Slots, points: Any) -> tuple[Any, ...]:
     return points, slots.labels, slots.queries, slots.mass
 
 
-def steps_of(learner: Parts, t: Array, weight: Array) -> tuple[Any, ...]:
+def steps_of(learner: Parts, state: State, weight: Array) -> tuple[Any, ...]:
     """Return ``Steps`` as a plain tuple."""
-    averaging = learner.average != "last"
-    table, rho = step_table(learner, t, weight), averaging_rate(learner.average, t)
+    averaging, t = learner.average != "last", state.ages(len(weight))
+    table, rho = step_table(learner, state, weight), averaging_rate(learner.average, t)
     return table, learner.penalty.bound, learner.step.sequential, rho, averaging
 
 
@@ -117,7 +117,9 @@ def pair_gains(learner: Parts, state: State, batch: Batch) -> Array:
     """Return the sum of each row's pair weights, per model: 1, or the weight of the earlier rows of the other class."""
     n, k = len(batch), len(state.w)
     if learner.memory.weighting != "sum":
-        return constant_like(np.empty((n, k)), 1.0)
+        gains = np.empty((n, k))
+        gains.fill(1.0)
+        return gains
     own = batch.y[:, None] == learner.pairs.targets
     totals = np.empty((n + 1, k, 2))
     totals[0], totals[1:, :, 0], totals[1:, :, 1] = state.totals, ~own, own
@@ -127,10 +129,12 @@ def pair_gains(learner: Parts, state: State, batch: Batch) -> Array:
     return np.where(own, totals[:-1, :, 0], totals[:-1, :, 1])
 
 
-def step_table(learner: Parts, t: Array, weight: Array) -> Array:
-    """Return (keep, rate, threshold) of each full step, then of one substep of a heavy row."""
-    eta = learner.step.at(t) * np.minimum(weight, MAX_WEIGHT)
-    table = np.empty((6, len(t)))
+def step_table(learner: Parts, state: State, weight: Array) -> Array:
+    """Return (keep, rate, threshold) of each full step, then of one substep of a heavy row; do not change it."""
+    if len(weight) == 1 and weight[0] == 1 and learner.steady_step is not None:
+        return learner.steady_step
+    eta = learner.step.at(state.ages(len(weight))) * np.minimum(weight, MAX_WEIGHT)
+    table = np.empty((6, len(weight)))
     table[0], table[1], table[2] = learner.penalty.at(eta)
     if weight.max() > 1:
         substeps = np.minimum(np.ceil(weight), MAX_SUBSTEPS)

@@ -40,6 +40,13 @@ class Parts(Protocol):
     def penalty(self) -> Penalty: ...
     @property
     def average(self) -> Average: ...
+    @property
+    def objective(self) -> tuple[Any, ...]:
+        """``arguments.Objective`` as a plain tuple."""
+
+    @property
+    def steady_step(self) -> Array | None:
+        """The ``step_table`` of a row of weight 1, if it is the same for all rows."""
 
 
 class Engine(Protocol):

@@ -56,8 +56,10 @@ class SideSteps(NamedTuple):
 
 def takes(learner: Parts, state: State | None = None, batch: Batch | None = None) -> bool:
     """Return True for steps per coordinate over cells, without average or ball, and with a memory that keeps rows."""
+    if learner.features.sparse is None:
+        return False
     plain = learner.average == "last" and learner.penalty.bound == np.inf and not learner.memory.blends
-    return learner.features.sparse is not None and learner.step.per_coordinate and plain
+    return learner.step.per_coordinate and plain
 
 
 def run(learner: Parts, state: State, batch: Batch) -> Array:

@@ -75,10 +75,9 @@ def run_block(learner: Parts, state: State, batch: Batch) -> Array:
 def learn_block(learner: Parts, state: State, Z: Array, batch: Batch, plan: Plan) -> Array:
     """Learn mapped rows whose memory events are planned."""
     n, slots = len(batch), state.memory.slots
-    t = state.ages(n)
     scores = np.empty((n, len(state.w)))
     with_loss(learn, learner.pair_loss)(
-        examples_of(learner, state, Z, batch), objective_of(learner), steps_of(learner, t, batch.weight),
+        examples_of(learner, state, Z, batch), objective_of(learner), steps_of(learner, state, batch.weight),
         tuple(plan), buffer_of(slots, slots.points), state.w, state.w_bar, state.tally, scores,
         adaptive_steps(learner, state.squares),
     )  # fmt: skip

@@ -32,7 +32,6 @@ from pairloom.engines.arguments import (
     Row,
     buffer_of,
     examples_of,
-    objective_of,
     step_table,
 )
 from pairloom.engines.base import Parts, cache_blocks, plan_batch
@@ -56,6 +55,8 @@ MAX_SLOTS = 256
 
 def takes(learner: Parts, state: State, batch: Batch | None = None) -> bool:
     """Return True for steps that only shrink w and move it along v, few slots that hold rows, and without averages."""
+    if state.combination is not None and batch is not None:
+        return True
     steps = not (learner.step.sequential or learner.step.per_coordinate) and learner.average == "last"
     shrinks = learner.penalty.only_shrinks and learner.penalty.bound == np.inf
     slots, memory, features = len(state.memory.slots.mass), learner.memory, learner.features
@@ -65,9 +66,9 @@ def takes(learner: Parts, state: State, batch: Batch | None = None) -> bool:
 
 def run(learner: Parts, state: State, batch: Batch) -> Array:
     """Learn rows in order; return each row's scores before it was learned."""
-    blocks = cache_blocks(len(batch), max(state.w[0].nbytes, 8 * learner.memory.draws))
-    if len(blocks) == 1:
+    if len(batch) <= ROWS:
         return run_block(learner, state, batch)
+    blocks = cache_blocks(len(batch), max(state.w[0].nbytes, 8 * learner.memory.draws))
     return np.concatenate([run_block(learner, state, batch[rows]) for rows in blocks])
 
 
@@ -82,7 +83,7 @@ def run_block(learner: Parts, state: State, batch: Batch) -> Array:
     plan, n = plan_batch(learner.memory, state, batch, U), len(batch)
     scores = np.empty((n, len(state.w)))
     with_loss(learn, learner.pair_loss)(
-        examples_of(learner, state, Z, batch), objective_of(learner), step_table(learner, state.ages(n), batch.weight),
+        examples_of(learner, state, Z, batch), learner.objective, step_table(learner, state, batch.weight),
         tuple(plan), buffer_of(slots, slots.points), own.base, own.coef, own.factor, own.scores, own.gram,
         state.t, state.w, state.tally, scores,
     )  # fmt: skip

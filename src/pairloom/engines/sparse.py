@@ -72,6 +72,7 @@ def takes(learner: Parts, state: State, batch: Batch) -> bool:
 
 def run(learner: Parts, state: State, batch: Batch) -> Array:
     """Learn rows in order; return each row's scores before it was learned."""
+    state.combination = None  # of dense points; all later rows are learned here
     result = np.empty((len(batch), len(state.w)))
     for start in range(0, len(batch), BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
@@ -108,12 +109,11 @@ def plan_rows(learner: Parts, state: State, batch: Batch, Z: Any) -> Plan:
 def learn_block(learner: Parts, state: State, Z: CSRRows, batch: Batch, plan: Plan, scores: Array) -> None:
     """Do the same as ``fused.learn_block`` for CSR points; the dense arrays of the state are not updated."""
     lazy = lazy_model(learner, state)
-    t = state.ages(len(batch))
     lengthen_lists(lazy, plan, Z)
     points = lazy.columns, lazy.values, lazy.counts, lazy.stale
     with_loss(learn_rows, learner.pair_loss)(
         examples_of(learner, state, (Z.data, Z.indices, Z.indptr), batch), objective_of(learner),
-        steps_of(learner, t, batch.weight), tuple(plan), buffer_of(state.memory.slots, points),
+        steps_of(learner, state, batch.weight), tuple(plan), buffer_of(state.memory.slots, points),
         (lazy.w_hat, lazy.u_hat, lazy.factors), offset_of(learner.features, state), state.tally, scores,
         adaptive_steps(learner, lazy.squares),
     )  # fmt: skip
@@ -151,7 +151,6 @@ def lazy_weights(state: State, averaging: bool, n_slots: int = 0, room: int = 1)
             np.zeros(n_slots, np.int64), np.zeros(n_slots, bool),
             None if state.squares is None else state.squares.astype(float),
         )  # fmt: skip
-        state.combination = None
     return state.lazy
 
 

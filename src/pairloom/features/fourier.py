@@ -215,14 +215,17 @@ def project(X: Any, Q: Array, *, upper: bool = False) -> Array:
         return np.ascontiguousarray(X.tocsr().astype(Q.dtype, copy=False) @ Q)
     d, m = Q.shape
     n = len(X)
+    columns = max(16, PRODUCT_SIZE // (PRODUCT_ROWS * d) // 16 * 16)
+    if n <= PRODUCT_ROWS and columns >= m:
+        # The same function of BLAS as np.matmul, with less overhead.
+        rows = np.zeros((PRODUCT_ROWS, d), dtype=Q.dtype)
+        rows[:n] = X
+        return np.asarray(rows.dot(Q)[:n])
     blocks = -(-n // PRODUCT_ROWS)
     padded = np.zeros((blocks, PRODUCT_ROWS, d), dtype=Q.dtype)
     padded.reshape(blocks * PRODUCT_ROWS, d)[:n] = X
-    columns = max(16, PRODUCT_SIZE // (PRODUCT_ROWS * d) // 16 * 16)
     if columns >= m:
-        # The same function of BLAS as np.matmul, with less overhead.
-        product = padded[0].dot(Q) if blocks == 1 else np.matmul(padded, Q)
-        return np.asarray(product.reshape(blocks * PRODUCT_ROWS, m)[:n])
+        return np.asarray(np.matmul(padded, Q).reshape(blocks * PRODUCT_ROWS, m)[:n])
     product = np.zeros((blocks, PRODUCT_ROWS, m), dtype=Q.dtype)
     if d > TALL_ROWS:
         _add_tall(padded, Q, product, upper)

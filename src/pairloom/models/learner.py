@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from pairloom.base.csr import is_sparse
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.typing import Array
 from pairloom.engines import cells, fused, gram, reference, sparse
+from pairloom.engines.arguments import objective_of
 from pairloom.engines.base import Engine, always_runs
 from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
@@ -116,6 +118,20 @@ class Learner(Mapped):
     def by_cells(self) -> bool:
         """Whether points are kept as lists of cells (:mod:`pairloom.engines.cells`)."""
         return always_runs(self, cells)
+
+    @cached_property
+    def objective(self) -> tuple[Any, ...]:
+        """``engines.arguments.Objective`` as a plain tuple."""
+        return objective_of(self)
+
+    @cached_property
+    def steady_step(self) -> Array | None:
+        """(keep, rate, threshold) of a row of weight 1, and 0 (6, 1); None if it is not the same for all rows."""
+        if not self.step.steady:
+            return None
+        table = np.zeros((6, 1))
+        table[:3, 0] = np.concatenate(self.penalty.at(self.step.at(np.ones(1))))
+        return table
 
     @property
     def pair_loss(self) -> Loss:

@@ -224,7 +224,7 @@ def trainable_rows(features: FeatureMap, state: State, batch: Batch) -> Batch:
 
 def scored(state: State, batch: Batch, scores: Array) -> Scored:
     """Return rows with scores, given the scores of the last rows; the others get score 0 and weight 0."""
-    skip, weight = len(batch) - len(scores), batch.weight
+    skip, weight = len(batch.y) - len(scores), batch.weight
     if skip:
         scores = np.concatenate([np.zeros((skip, scores.shape[1])), scores])
         weight = np.concatenate([np.zeros(skip), weight[skip:]])
@@ -245,7 +245,7 @@ def linear_scores(features: FeatureMap, state: State, coef: Array, X: Any) -> Ar
     else:
         Z = features.apply(state.phi, X)
         scores = [row_dots(Z, w) for w in coef]
-    return np.column_stack(scores).astype(float, copy=False)
+    return np.ascontiguousarray(np.array(scores, dtype=float).T)
 
 
 def round_down(value: float) -> float:

@@ -76,6 +76,9 @@ def check_hooks(hooks: Sequence[Hook]) -> None:
 def write_newest(ring: Array, values: Array, end: int) -> None:
     """Write the values of the newest rows up to row ``end`` to a ring of ``N_RECENT`` places."""
     n = len(values)
+    if n == 1:
+        ring[(end - 1) % N_RECENT] = values[0]
+        return
     if n > N_RECENT:
         n, values = N_RECENT, values[-N_RECENT:]
     start = (end - n) % N_RECENT
@@ -173,7 +176,8 @@ class ArrivalScores(Hook):
         new = min(scored.end - own.count, N_RECENT)
         if new <= 0:
             return
-        write_newest(own.scores, (scored.scores if scored.first is None else scored.first)[-new:], scored.end)
+        scores = scored.scores if scored.first is None else scored.first
+        write_newest(own.scores, scores if len(scores) == new else scores[-new:], scored.end)
         if self.queries and scored.query is not None:
             write_newest(own.query, scored.query[-new:], scored.end)
         own.count = scored.end
