@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from pairloom import Learner, Stream
 from pairloom.features import KERNELS, Gaussian, Landmarks, Laplace, Matern32, Nystroem
+from pairloom.features.distances import squared_distances
 from pairloom.models.exact import ExactPath
 from pairloom.systems import FPOGD, ExactAUC
 from tests.conftest import make_stream
@@ -164,6 +165,9 @@ def test_rows_of_many_columns_that_are_mostly_0_have_the_features_of_csr_rows():
     X = np.where(rng.random((80, 600)) < 0.03, rng.normal(1.0, 1.0, (80, 600)), 0.0)
     X[::7] = rng.normal(size=(12, 600))  # rows without zeros among them
     phi = Landmarks(20, Gaussian("median"), scale="maxabs")
+    few = X[[i for i in range(80) if i % 7]]
+    direct = np.square(few[:, None] - few[None]).sum(axis=2)
+    np.testing.assert_allclose(squared_distances(few, few), direct, rtol=1e-9, atol=1e-9)
     state = phi.fix(600, X, rng)
     Z = phi.apply(state, X)
     np.testing.assert_allclose(Z, phi.apply(state, sp.csr_array(X)), rtol=0, atol=1e-8)

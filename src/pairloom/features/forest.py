@@ -285,11 +285,11 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
         state.plant(k, tree, self._levels, self.max_nodes)
         # Trees are grown in float32: a row that was rounded may have grown another leaf than its own.
         exactly = sample.X.dtype == np.float32
-        leaf = state.nodes.cells[k, -1, ends] if exactly else state.nodes.leaves(k, sample.X)
+        leaf, n_leaves = state.nodes.cells[k, -1, ends] if exactly else state.nodes.leaves(k, sample.X), tree.n_leaves
         if boosted:
-            starts = sqrt(self.n_trees) * corrections(sample, residual, curvature, leaf, self.max_leaves)
+            starts = sqrt(self.n_trees) * corrections(sample, residual, curvature, leaf, n_leaves)
             return Replanted(state, cells, starts)
-        starts = votes(sample, leaf, self.max_leaves, targets, exact) / sqrt(self.n_trees)
+        starts = votes(sample, leaf, n_leaves, targets, exact) / sqrt(self.n_trees)
         return Replanted(state, cells, starts, before, None if before is None else leaf)
 
     def remember(self, state: GroveState, batch: Batch, scores: Array) -> None:

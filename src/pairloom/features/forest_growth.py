@@ -15,10 +15,15 @@ from pairloom.features.trees import Nodes, Tree, single, walk_one
 LEARNING_RATE = 0.1
 """Learning rate of a boosted forest."""
 
+NEWTON_STEPS, MIN_STEP = 20, 1e-10
+"""Maximum number of steps to the offset of residuals, and the step at which it is reached; usually a few suffice."""
+
 
 @dataclass(frozen=True)
 class Replanted(Change):
     """A new tree that replaces another. ``cells``: its coordinates; ``starts`` (targets, leaves): initial weights.
+
+    Coordinates without a leaf become 0.
 
     ``before``, ``after``: the old and the new leaf of each row of the sample. If given, the initial weights are
     scaled so that the scores of the new tree fit those of the old one, and the new leaves inherit the sums of squared
@@ -31,16 +36,19 @@ class Replanted(Change):
     after: Array | None = None
 
     def weights(self, w: Array) -> Array:
-        starts = self.starts[:, :, None]
+        own, starts, n = w[:, self.cells], self.starts[:, :, None], self.starts.shape[1]
         if self.before is not None and self.after is not None:
-            starts = fitted_scale(w[:, self.cells], self.starts, self.before, self.after)[:, None] * starts
-        w[:, self.cells] = starts
+            starts = fitted_scale(own, self.starts, self.before, self.after)[:, None] * starts
+        own[:, :n], own[:, n:] = starts, 0.0
         return w
 
     def squares(self, squares: Array) -> Array:
-        own = squares[:, self.cells]
-        known = self.before is not None and self.after is not None
-        squares[:, self.cells] = mean_by_leaf(own, self.before, self.after) if known else 0.0  # type: ignore[arg-type]
+        own, n = squares[:, self.cells], self.starts.shape[1]
+        if self.before is not None and self.after is not None:
+            own[:, :n] = mean_by_leaf(own, self.before, self.after, n)
+        else:
+            own[:, :n] = 0.0
+        own[:, n:] = 0.0
         return squares
 
 
@@ -131,16 +139,16 @@ def fitted_scale(old: Array, starts: Array, before: Array, after: Array) -> Arra
 
 
 @compiled
-def mean_by_leaf(old: Array, before: Array, after: Array) -> Array:
+def mean_by_leaf(old: Array, before: Array, after: Array, n_leaves: int) -> Array:
     """Return the mean of the old leaves' values over the rows of each new leaf; 0 in a leaf without rows."""
-    made, counts = np.zeros(old.shape), np.zeros(old.shape[1])
+    made, counts = np.zeros((old.shape[0], n_leaves, old.shape[2])), np.zeros(n_leaves)
     for i in range(before.shape[0]):
         counts[after[i]] += 1.0
         for k in range(old.shape[0]):
             for r in range(old.shape[2]):
                 made[k, after[i], r] += old[k, before[i], r]
     for k in range(old.shape[0]):
-        for c in range(old.shape[1]):
+        for c in range(n_leaves):
             for r in range(old.shape[2]):
                 made[k, c, r] /= max(1.0, counts[c])
     return made
@@ -191,10 +199,13 @@ def residuals(sample: Sample, targets: Array, exact: bool = False) -> tuple[Arra
     own = sample.y[:, None] == targets
     weight = sample.weight[:, None] / sample.weight.sum()
     offset = np.zeros(len(targets))
-    for _ in range(20):
+    for _ in range(NEWTON_STEPS):
         p = 1.0 / (1.0 + np.exp(-np.clip(sample.scores + offset, -30, 30)))
         slope = (weight * p * (1.0 - p)).sum(axis=0)
-        offset += np.clip((weight * (own - p)).sum(axis=0) / np.maximum(slope, 1e-3), -2.0, 2.0)
+        step = np.clip((weight * (own - p)).sum(axis=0) / np.maximum(slope, 1e-3), -2.0, 2.0)
+        if np.abs(step).max() < MIN_STEP:
+            break
+        offset += step
     return own - p, p * (1.0 - p)
 
 

@@ -11,6 +11,7 @@ from pairloom.base.csr import is_sparse
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import Cost, RacingMap
+from pairloom.features.distances import MANY_COLUMNS, MIN_SPARSENESS
 from pairloom.features.fourier import project
 from pairloom.features.kernels import Gaussian, Kernel, check_kernel
 from pairloom.features.scaling import Scaler, scale_columns
@@ -19,9 +20,6 @@ UNIT_WIDTH = np.asarray(1.0)
 
 MIN_EIGENVALUE = 1e-6
 """Smallest eigenvalue used, relative to the largest: below it 1 / sqrt(lambda) would amplify rounding errors."""
-
-MANY_COLUMNS, MIN_SPARSENESS = 512, 8
-"""With more columns, products of rows of which at most one value in so many is not 0 are sums over these."""
 
 BLOCK_SIZE = 1 << 18
 """Number of kernel values in memory at a time (1 MB in float32)."""

@@ -25,6 +25,11 @@ class Tree(NamedTuple):
     yes: Array
     missing_yes: Array
 
+    @property
+    def n_leaves(self) -> int:
+        """The number of leaves."""
+        return (len(self.yes) + 1) // 2
+
 
 @node
 class Nodes:

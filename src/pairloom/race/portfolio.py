@@ -132,6 +132,8 @@ class Portfolio:
     max_grown : maximum number of columns for boosting and forests. Data with more columns is mostly sparse, and trees
         are slow to find columns that are not empty. A second, unscaled linear model replaces them: scaling would give
         the rarest columns the largest values.
+    max_kernel : maximum number of columns for kernels. Beyond it data is mostly text, in which rows are far from all
+        landmarks.
     compressed : whether the linear model and kernels compress columns with heavy tails
         (:class:`~pairloom.features.Compressed`).
 
@@ -153,12 +155,13 @@ class Portfolio:
     descent: Descent = field(default_factory=Descent)
     max_exact: int = 200
     max_grown: int = 2000
+    max_kernel: int = 2000
     compressed: bool = True
 
-    added: ClassVar[dict[str, Any]] = {"boosted": None, "compressed": False}
+    added: ClassVar[dict[str, Any]] = {"boosted": None, "compressed": False, "max_kernel": 2**62}
 
     def __post_init__(self) -> None:
-        for name in ("n_landmarks", "large_landmarks", "max_exact", "max_grown"):
+        for name in ("n_landmarks", "large_landmarks", "max_exact", "max_grown", "max_kernel"):
             check_count(name, getattr(self, name))
         if not isinstance(self.forests, tuple):
             raise ValueError(f"forests must be a tuple of Forest maps; got {self.forests!r}")
@@ -196,7 +199,7 @@ class Portfolio:
             twin = any(other.growth == forest.growth for other in self.forests[:k])
             name = f"forest, {forest.growth}" + (f", {k + 1}" if twin else "")
             found.append(Candidate(name, name, forest, self.steps))
-        if self.exact is not None:
+        if self.exact is not None and n_features <= self.max_kernel:
             for scale, factor in self.kernels:
                 small, large = (
                     self._compressed(Landmarks(m, Gaussian(self.gamma, factor), scale=scale))
