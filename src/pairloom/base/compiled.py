@@ -17,7 +17,9 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba.core import event
 
+from pairloom.base.inlining import EVERY_TIME, ONCE, Inlining, Waiting
 from pairloom.base.typing import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,9 +39,10 @@ STALE_SECONDS = 86_400
 FASTMATH_FLAGS = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered, that is, vectorised; NaN and infinity keep their meaning."""
 
-OPTIONS: dict[str, Any] = {"fastmath": FASTMATH_FLAGS, "error_model": "numpy", "nogil": True, "forceinline": True}
-"""A function that is not inlined is compiled twice, separately and in its caller, and the last bits differ; which
-version runs depends on what else the process has compiled or loaded. All functions are therefore inlined."""
+OPTIONS: dict[str, Any] = {"fastmath": FASTMATH_FLAGS, "error_model": "numpy", "nogil": True}
+"""In compiled callers, all functions are inlined as well (``Inlining``). One that is not inlined is compiled twice,
+separately and in its caller, and the last bits differ; which version runs would depend on what else the process has
+compiled or loaded."""
 
 
 def _source_hash() -> str:
@@ -74,6 +77,7 @@ def _cache_folder() -> str:
 
 
 _FOLDER = _cache_folder()
+event.register("numba:compile", Waiting(ONCE if _FOLDER else EVERY_TIME))
 
 
 def compiled(function: F) -> F:
@@ -81,13 +85,8 @@ def compiled(function: F) -> F:
 
     The same machine code on the same numbers gives the same bits, in the process that compiles and in all later ones.
     """
-    saved, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, _FOLDER
-    try:
-        njit: Any = numba.njit(cache=bool(_FOLDER), **OPTIONS)
-        made: F = njit(function)
-    finally:
-        CONFIG.CACHE_DIR = saved
-    return made
+    made: Any = Inlining(function, OPTIONS, _FOLDER)
+    return made  # type: ignore[no-any-return]
 
 
 def with_calls_replaced(function: Any, swaps: dict[Any, Any]) -> Any:
@@ -103,7 +102,7 @@ def with_calls_replaced(function: Any, swaps: dict[Any, Any]) -> Any:
         swaps[function] = function
         if changed:
             copy = FunctionType(source.__code__, {**source.__globals__, **changed}, source.__name__)
-            swaps[function] = numba.njit(**OPTIONS)(copy)
+            swaps[function] = Inlining(copy, OPTIONS)
     return swaps[function]
 
 

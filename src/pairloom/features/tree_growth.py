@@ -101,7 +101,8 @@ def split_all(
     """
     start, stop, column, value, first, missing, parent = nodes
     n_nodes, spare = column.shape[0], (np.empty(room.values.shape[0], np.bool_), np.empty_like(members.rows))
-    stack, pools, count = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32), by_size.shape[0]
+    stack, pools = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
+    count: int = by_size.shape[0]
     for root in by_size:
         if first[root] != root:
             continue
