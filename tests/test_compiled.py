@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import pairloom
-from pairloom.base import compiled
-from pairloom.base.compiled import NEVER_COMPILED
+from pairloom.base import machine_code
+from pairloom.base.machine_code import NEVER_COMPILED
 
 CALL = "import numpy as np; from pairloom.base.compiled import dot; print(dot(np.arange(3.0), np.arange(3.0)))"
 
@@ -28,10 +28,6 @@ def run(code, package, cache=None):
 def copy_package(folder):
     source = Path(pairloom.__file__).parent
     return Path(shutil.copytree(source, folder / "pairloom", ignore=shutil.ignore_patterns("__pycache__")))
-
-
-def machine_code(folder):
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.nbc"))
 
 
 def test_a_second_process_compiles_nothing(tmp_path):
@@ -107,17 +103,17 @@ def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
 )  # fmt: skip
 def test_an_edit_counts_unless_nothing_is_compiled_there(tmp_path, monkeypatch, file, counts):
     package = copy_package(tmp_path)
-    monkeypatch.setattr(compiled, "PACKAGE", package)
-    before = compiled._source_hash()
+    monkeypatch.setattr(machine_code, "PACKAGE", package)
+    before = machine_code.source_hash()
     (package / file).parent.mkdir(exist_ok=True)
     with (package / file).open("a") as source:
         source.write("# edited\n")
-    assert (compiled._source_hash() != before) == counts
+    assert (machine_code.source_hash() != before) == counts
 
 
 @pytest.mark.parametrize("folder", sorted(NEVER_COMPILED))
 def test_where_an_edit_does_not_count_nothing_is_compiled(folder):
-    files = sorted((compiled.PACKAGE / folder).rglob("*.py"))
+    files = sorted((machine_code.PACKAGE / folder).rglob("*.py"))
     assert files
     for path in files:
         source = path.read_text()
@@ -126,11 +122,11 @@ def test_where_an_edit_does_not_count_nothing_is_compiled(folder):
 
 def test_compiled_functions_use_nothing_from_where_an_edit_does_not_count():
     n_functions = 0
-    for file in sorted(compiled.PACKAGE.rglob("*.py")):
+    for file in sorted(machine_code.PACKAGE.rglob("*.py")):
         source = file.read_text()
         if "@compiled" not in source:
             continue
-        module = importlib.import_module(".".join(file.relative_to(compiled.PACKAGE.parent).with_suffix("").parts))
+        module = importlib.import_module(".".join(file.relative_to(machine_code.PACKAGE.parent).with_suffix("").parts))
         functions = [one for one in vars(module).values() if hasattr(one, "py_func")]
         n_functions += len(functions)
         used = {name for one in functions for name in one.py_func.__code__.co_names}

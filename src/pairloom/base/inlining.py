@@ -4,10 +4,11 @@ import logging
 import time
 from typing import Any
 
-from numba.core import compiler, config, event, typing
+from numba.core import compiler, event, typing
 from numba.core.codegen import CPUCodeLibrary
-from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+
+from pairloom.base.machine_code import FOLDER, MachineCode
 
 QUIET_SECONDS = 0.5
 """Time spent on compiling in a process before it says what it is waiting for."""
@@ -50,23 +51,18 @@ class Inlining(CPUDispatcher):
     inline the function into these wrappers.
     """
 
-    def __init__(self, function: Any, options: dict[str, Any], folder: str = "") -> None:
-        """``folder``: where to keep machine code; "": nowhere."""
+    def __init__(self, function: Any, options: dict[str, Any], kept: bool) -> None:
+        """``kept``: whether machine code is kept on disk."""
         own = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
         super().__init__(function, {}, {**options, **own})
         self._inlined: dict[tuple[Any, ...], Any] = {}
-        self._folder = folder
+        self._kept = kept
         self._compiler._customize_flags = OurFlags
 
     def compile(self, sig: Any) -> Any:
         """Compile the function for a call from Python, or load it."""
-        if self._folder:  # only now: opening hundreds of caches would slow down the import
-            with global_compiler_lock:
-                saved, config.CACHE_DIR = config.CACHE_DIR, self._folder
-                try:
-                    self.enable_caching()
-                finally:
-                    config.CACHE_DIR, self._folder = saved, ""
+        if self._kept:  # only now: to open hundreds of caches would slow down the import
+            self._cache, self._kept = MachineCode(self.py_func), False
         return super().compile(sig)
 
     def get_call_template(self, args: Any, kws: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
@@ -97,8 +93,8 @@ class Inlining(CPUDispatcher):
 class Waiting(event.Listener):
     """Says once in a process that it is compiling, when that takes long."""
 
-    def __init__(self, message: str) -> None:
-        self._message, self._start, self._spent = message, 0.0, 0.0
+    def __init__(self) -> None:
+        self._message, self._start, self._spent = EVERY_TIME if FOLDER is None else ONCE, 0.0, 0.0
 
     def on_start(self, event: Any) -> None:
         if isinstance(event.data["dispatcher"], Inlining):
@@ -111,3 +107,6 @@ class Waiting(event.Listener):
     def on_end(self, event: Any) -> None:
         if isinstance(event.data["dispatcher"], Inlining):
             self._spent += time.perf_counter() - self._start
+
+
+event.register("numba:compile", Waiting())
