@@ -10,6 +10,9 @@ from numba.core.registry import CPUDispatcher
 
 from pairloom.base.machine_code import FOLDER, MachineCode
 
+logger = logging.getLogger("pairloom.compiling")
+"""Without handlers, as by default, a logger writes warnings to stderr."""
+
 QUIET_SECONDS = 0.5
 """Time spent on compiling in a process before it says what it is waiting for."""
 
@@ -100,8 +103,7 @@ class Waiting(event.Listener):
         if isinstance(event.data["dispatcher"], Inlining):
             self._start = time.perf_counter()
             if self._message and self._spent > QUIET_SECONDS:
-                # A logger without handlers, the default, writes warnings to stderr.
-                logging.getLogger("pairloom").warning(self._message)
+                logger.warning(self._message)
                 self._message = ""
 
     def on_end(self, event: Any) -> None:
