@@ -140,9 +140,9 @@ class Suite:
             checkout / "src" / "pairloom", self.source / "pairloom", ignore=shutil.ignore_patterns("__pycache__")
         )
         # An edit must not discard the machine code of all other files: Numba checks each file by itself.
-        path = self.source / "pairloom" / "base" / "compiled.py"
-        text = path.read_text().replace("\n_FOLDER =", "\n_source_hash = lambda: 'mutations'\n_FOLDER =")
-        path.write_text(text)
+        path = self.source / "pairloom" / "base" / "machine_code.py"
+        found = "\nFOLDER, READABLE ="
+        path.write_text(path.read_text().replace(found, f"\nsource_hash = lambda: 'mutations'{found}"))
         self.calls = Calls(self.source / "pairloom")
         self.reached: dict[str, dict[str, list[str]]] = {}
         self.seconds: dict[str, float] = {}

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import pairloom
-from pairloom.base import compiled
-from pairloom.base.compiled import NEVER_COMPILED
+from pairloom.base import machine_code as places
+from pairloom.base.machine_code import NEVER_COMPILED
 
 CALL = "import numpy as np; from pairloom.base.compiled import dot; print(dot(np.arange(3.0), np.arange(3.0)))"
 
@@ -74,8 +74,8 @@ def test_the_process_that_compiles_and_later_ones_give_the_same_bits(tmp_path):
     first = run(call + count, package, cache)
     assert run(call + count, package, cache).split() == [first, "1"]
     # nor does it matter what else a process has loaded
-    alone = "from caller import *; bits(grow); print(*grow.stats.cache_hits.values()); "
-    assert run(alone + call, package, cache).split() == ["1", first]
+    assert run("from caller import *; bits(grow); " + call, package, cache) == first
+    assert run("from caller import *; bits(grow); " + call, package, tmp_path / "empty") == first
 
 
 def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
@@ -107,17 +107,17 @@ def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
 )  # fmt: skip
 def test_an_edit_counts_unless_nothing_is_compiled_there(tmp_path, monkeypatch, file, counts):
     package = copy_package(tmp_path)
-    monkeypatch.setattr(compiled, "PACKAGE", package)
-    before = compiled._source_hash()
+    monkeypatch.setattr(places, "PACKAGE", package)
+    before = places.source_hash()
     (package / file).parent.mkdir(exist_ok=True)
     with (package / file).open("a") as source:
         source.write("# edited\n")
-    assert (compiled._source_hash() != before) == counts
+    assert (places.source_hash() != before) == counts
 
 
 @pytest.mark.parametrize("folder", sorted(NEVER_COMPILED))
 def test_where_an_edit_does_not_count_nothing_is_compiled(folder):
-    files = sorted((compiled.PACKAGE / folder).rglob("*.py"))
+    files = sorted((places.PACKAGE / folder).rglob("*.py"))
     assert files
     for path in files:
         source = path.read_text()
@@ -126,11 +126,11 @@ def test_where_an_edit_does_not_count_nothing_is_compiled(folder):
 
 def test_compiled_functions_use_nothing_from_where_an_edit_does_not_count():
     n_functions = 0
-    for file in sorted(compiled.PACKAGE.rglob("*.py")):
+    for file in sorted(places.PACKAGE.rglob("*.py")):
         source = file.read_text()
         if "@compiled" not in source:
             continue
-        module = importlib.import_module(".".join(file.relative_to(compiled.PACKAGE.parent).with_suffix("").parts))
+        module = importlib.import_module(".".join(file.relative_to(places.PACKAGE.parent).with_suffix("").parts))
         functions = [one for one in vars(module).values() if hasattr(one, "py_func")]
         n_functions += len(functions)
         used = {name for one in functions for name in one.py_func.__code__.co_names}
@@ -148,6 +148,35 @@ def test_numbas_own_setting_is_left_alone():
 def test_importing_pairloom_does_not_import_scikit_learn():
     code = "import sys, pairloom; print({'sklearn', 'matplotlib', 'typer'} & set(sys.modules))"
     assert run(code, Path(pairloom.__file__).parent) == "set()"
+
+
+READ_ONLY = """
+import tempfile
+writable = tempfile.TemporaryFile
+
+def refuse(dir):
+    if "site" in str(dir):
+        raise PermissionError(dir)
+    return writable(dir=dir)
+
+tempfile.TemporaryFile = refuse
+"""
+
+
+def test_machine_code_in_a_read_only_package_is_used(tmp_path, monkeypatch):
+    """As in an image: its builder can write to the package, its user cannot."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    package = copy_package(tmp_path / "site")
+    assert run(CALL, package) == "5.0"
+    before = machine_code(package)
+    hits = run(READ_ONLY + CALL + "; print(*dot.stats.cache_hits.values())", package)
+    assert hits.splitlines() == ["5.0", "1"]
+    assert machine_code(tmp_path / "home") == []
+    # what is not there is kept in the user's cache
+    other = CALL.replace("arange(3.0)", "arange(3.0, dtype='f4')")
+    assert run(READ_ONLY + other, package) == run(READ_ONLY + other, package) == "5.0"
+    assert machine_code(package) == before
+    assert len(machine_code(tmp_path / "home")) == 1
 
 
 def test_without_a_writable_folder_it_compiles_in_memory(tmp_path):

@@ -2,31 +2,48 @@
 
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pairloom.public import *  # noqa: F403
+    from pairloom.estimators import AUCClassifier as AUCClassifier
+    from pairloom.estimators import PairwiseRanker as PairwiseRanker
+    from pairloom.estimators import PairwiseRegressor as PairwiseRegressor
+    from pairloom.models import Grid as Grid
+    from pairloom.models import Learner as Learner
+    from pairloom.persist import Checkpointer as Checkpointer
+    from pairloom.persist import load as load
+    from pairloom.persist import save as save
+    from pairloom.stream import Stream as Stream
+    from pairloom.systems import FPOGD as FPOGD
 
 __version__ = "0.1.0"
 
+MODULES = {
+    "AUCClassifier": "estimators",
+    "Checkpointer": "persist",
+    "FPOGD": "systems",
+    "Grid": "models",
+    "Learner": "models",
+    "PairwiseRanker": "estimators",
+    "PairwiseRegressor": "estimators",
+    "Stream": "stream",
+    "load": "persist",
+    "save": "persist",
+}
+"""Where the public names of the top-level package are; all others are in subpackages."""
+
+__all__ = sorted(MODULES)
+
 
 def __getattr__(name: str) -> Any:
-    """Import a public name or a subpackage on first use, so that ``pairloom --help`` is fast."""
-    if name == "__all__":
-        return _names()
+    """Import a public name or a subpackage on first use: most take long to import."""
+    if name in MODULES:
+        return getattr(import_module(f"pairloom.{MODULES[name]}"), name)
     if not name.startswith("_") and find_spec(f"pairloom.{name}") is not None:
         return import_module(f"pairloom.{name}")
-    if name in _names():
-        return getattr(import_module("pairloom.public"), name)
     raise AttributeError(f"module 'pairloom' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """Return the public names."""
-    return [*_names(), "__version__"]
-
-
-def _names() -> list[str]:
-    found = vars(import_module("pairloom.public")).items()
-    return sorted(name for name, value in found if name[0] != "_" and not isinstance(value, ModuleType))
+    return [*__all__, "__version__"]

@@ -1,79 +1,24 @@
-"""Compiled array functions: one decorator, and a disk cache that is never stale.
+"""Compiled array functions: one decorator, and the loops that several files use."""
 
-Numba checks only the file that defines a cached function, so stale machine code would run after an imported file is
-edited. Here the name of the cache folder is a hash of all source files that compiled code can depend on.
-"""
-
-import hashlib
-import os
-import shutil
-import tempfile
-import time
 from collections.abc import Callable
 from math import factorial
-from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
 
+from pairloom.base.inlining import Inlining
 from pairloom.base.typing import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CONFIG: Any = numba.config
-
-PACKAGE = Path(__file__).parent.parent
-
-NEVER_COMPILED = frozenset(
-    {"cli", "data", "estimators", "evaluation", "metrics", "persist", "race", "stream", "theory"}
-)
-"""Folders excluded from the hash: they have no compiled functions, and nothing in them is used by one."""
-
-STALE_SECONDS = 86_400
-"""Machine code of other versions is removed after a day."""
-
 FASTMATH_FLAGS = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered, that is, vectorised; NaN and infinity keep their meaning."""
 
-OPTIONS: dict[str, Any] = {"fastmath": FASTMATH_FLAGS, "error_model": "numpy", "nogil": True, "forceinline": True}
-"""A function that is not inlined is compiled twice, separately and in its caller, and the last bits differ; which
-version runs depends on what else the process has compiled or loaded. All functions are therefore inlined."""
-
-
-def _source_hash() -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE)
-        if name.parts[0] not in NEVER_COMPILED:
-            digest.update(name.as_posix().encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _cache_folder() -> str:
-    """Return a writable folder for machine code; "" if there is none, so that every process compiles."""
-    # The cache key of Numba does not include whether machine code checks its indices.
-    name = f"pairloom-{_source_hash()}" + ("-checked" if CONFIG.BOUNDSCHECK else "")
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    homes = [Path(chosen)] if chosen else [PACKAGE / "__pycache__", Path.home() / ".cache" / "pairloom"]
-    for home in homes:
-        try:
-            (home / name).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=home / name):
-                pass
-        except OSError:
-            continue
-        for other in home.glob("pairloom-*"):
-            # Not immediately: a process that started before the edit may still be running.
-            if other.name != name and time.time() - other.stat().st_mtime > STALE_SECONDS:
-                shutil.rmtree(other, ignore_errors=True)
-        return str(home / name)
-    return ""
-
-
-_FOLDER = _cache_folder()
+OPTIONS: dict[str, Any] = {"fastmath": FASTMATH_FLAGS, "error_model": "numpy", "nogil": True}
+"""In compiled callers, all functions are inlined as well (``Inlining``). One that is not inlined is compiled twice,
+separately and in its caller, and the last bits differ; which version runs would depend on what else the process has
+compiled or loaded."""
 
 
 def compiled(function: F) -> F:
@@ -81,13 +26,8 @@ def compiled(function: F) -> F:
 
     The same machine code on the same numbers gives the same bits, in the process that compiles and in all later ones.
     """
-    saved, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, _FOLDER
-    try:
-        njit: Any = numba.njit(cache=bool(_FOLDER), **OPTIONS)
-        made: F = njit(function)
-    finally:
-        CONFIG.CACHE_DIR = saved
-    return made
+    made: Any = Inlining(function, OPTIONS, kept=True)
+    return made  # type: ignore[no-any-return]
 
 
 def with_calls_replaced(function: Any, swaps: dict[Any, Any]) -> Any:
@@ -103,7 +43,7 @@ def with_calls_replaced(function: Any, swaps: dict[Any, Any]) -> Any:
         swaps[function] = function
         if changed:
             copy = FunctionType(source.__code__, {**source.__globals__, **changed}, source.__name__)
-            swaps[function] = numba.njit(**OPTIONS)(copy)
+            swaps[function] = Inlining(copy, OPTIONS, kept=False)
     return swaps[function]
 
 

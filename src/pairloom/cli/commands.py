@@ -265,6 +265,7 @@ app.command(epilog="Example: [bold]pairloom demo --out demo.png --seed 1[/bold]"
 app.command(epilog="Example: [bold]pairloom datasets --data-home ~/libsvm[/bold]")(tools.datasets)
 app.command(epilog="Example: [bold]pairloom systems --markdown > systems.md[/bold]")(tools.systems)
 app.command(epilog="Example: [bold]pairloom bench --rows 3000[/bold]")(tools.bench)
+app.command(epilog="Example: [bold]pairloom warmup[/bold]")(tools.warmup)
 app.command(
     hidden=True,
     add_help_option=False,

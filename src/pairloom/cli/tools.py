@@ -75,6 +75,17 @@ def bench(
         run(rows, columns, as_json)
 
 
+def warmup(debug: opt.Debug = False) -> None:
+    """Compile what most models need, once for this machine, and say where the machine code is kept.
+
+    Without it, the first model that learns compiles what it needs. In an image, run it after the installation.
+    """
+    with report_errors(debug):
+        from pairloom.cli.warmup import run
+
+        run()
+
+
 def reproduce() -> None:
     """Print where to find the reproduction of the paper; to be removed after one release."""
     message = (

@@ -1,7 +1,6 @@
 """Alerts of a classifier: thresholds of its scores, and its alert budget."""
 
 import numpy as np
-from sklearn.metrics import roc_curve
 from sklearn.utils.validation import check_is_fitted
 
 from pairloom.base.typing import Array
@@ -149,6 +148,8 @@ class ClassifierAlerts(ClassifierPredictions):
         if len(np.unique(codes)) < 2:
             return 0.0
         positive = codes == self._labels.codes[self.classes_[1].item()]
+        from sklearn.metrics import roc_curve  # imported here: it is slow to import
+
         fpr, tpr, cuts = roc_curve(positive, self._calibrate(scores), sample_weight=weight)
         best = int(np.argmax(tpr - fpr))
         return float(cuts[best]) if best else 0.0
