@@ -141,7 +141,7 @@ class Suite:
         )
         # An edit must not discard the machine code of all other files: Numba checks each file by itself.
         path = self.source / "pairloom" / "base" / "machine_code.py"
-        found = "\nFOLDER, READABLE ="
+        found = "\nFOLDER ="
         path.write_text(path.read_text().replace(found, f"\nsource_hash = lambda: 'mutations'{found}"))
         self.calls = Calls(self.source / "pairloom")
         self.reached: dict[str, dict[str, list[str]]] = {}

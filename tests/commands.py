@@ -7,11 +7,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from pairloom.base import inlining
+from pairloom.base import machine_code
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
 
-NOTICE = f"{inlining.ONCE}\n"
+NOTICE = f"{machine_code.ONCE}\n"
 """What a new process writes to stderr if it has to compile."""
 
 FORKS = """
@@ -39,10 +39,10 @@ os.environ.update(task["env"])
 IMPORTS = """
 import pyarrow, pyarrow.csv, pyarrow.json, pyarrow.parquet, rich.console, typer.rich_utils
 import pairloom, pairloom.persist, pairloom.systems, sklearn.datasets
-from pairloom.base import inlining
+from pairloom.base import machine_code
 from pairloom.cli import app, commands
 
-inlining.logger.disabled = True  # what is printed must not depend on what else was compiled before
+machine_code.logger.disabled = True  # what is printed must not depend on what else was compiled before
 rows = pyarrow.table({"a": [1.0, 2.0, 3.0], "b": ["x", None, "y"]})
 for X in (rows, [[1.0], [2.0], [3.0]]):  # which loads the machine code
     pairloom.systems.FPOGD(n_components=4).fit(X, [0, 1, 1]).score_many(X)

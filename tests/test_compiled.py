@@ -74,8 +74,8 @@ def test_the_process_that_compiles_and_later_ones_give_the_same_bits(tmp_path):
     first = run(call + count, package, cache)
     assert run(call + count, package, cache).split() == [first, "1"]
     # nor does it matter what else a process has loaded
-    assert run("from caller import *; bits(grow); " + call, package, cache) == first
-    assert run("from caller import *; bits(grow); " + call, package, tmp_path / "empty") == first
+    alone = "from caller import *; bits(grow); print(*grow.stats.cache_hits.values()); "
+    assert run(alone + call, package, cache).split() == ["1", first]
 
 
 def test_an_edit_in_another_file_never_runs_stale_code(tmp_path):
@@ -148,35 +148,6 @@ def test_numbas_own_setting_is_left_alone():
 def test_importing_pairloom_does_not_import_scikit_learn():
     code = "import sys, pairloom; print({'sklearn', 'matplotlib', 'typer'} & set(sys.modules))"
     assert run(code, Path(pairloom.__file__).parent) == "set()"
-
-
-READ_ONLY = """
-import tempfile
-writable = tempfile.TemporaryFile
-
-def refuse(dir):
-    if "site" in str(dir):
-        raise PermissionError(dir)
-    return writable(dir=dir)
-
-tempfile.TemporaryFile = refuse
-"""
-
-
-def test_machine_code_in_a_read_only_package_is_used(tmp_path, monkeypatch):
-    """As in an image: its builder can write to the package, its user cannot."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    package = copy_package(tmp_path / "site")
-    assert run(CALL, package) == "5.0"
-    before = machine_code(package)
-    hits = run(READ_ONLY + CALL + "; print(*dot.stats.cache_hits.values())", package)
-    assert hits.splitlines() == ["5.0", "1"]
-    assert machine_code(tmp_path / "home") == []
-    # what is not there is kept in the user's cache
-    other = CALL.replace("arange(3.0)", "arange(3.0, dtype='f4')")
-    assert run(READ_ONLY + other, package) == run(READ_ONLY + other, package) == "5.0"
-    assert machine_code(package) == before
-    assert len(machine_code(tmp_path / "home")) == 1
 
 
 def test_without_a_writable_folder_it_compiles_in_memory(tmp_path):

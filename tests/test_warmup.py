@@ -4,15 +4,15 @@ import re
 import subprocess
 import sys
 
-from pairloom.base.inlining import EVERY_TIME
+from pairloom.base.machine_code import EVERY_TIME
 from tests.commands import NOTICE, environment
 
 CALLS = """
 import numpy as np
-from pairloom.base import inlining
+from pairloom.base import machine_code
 from pairloom.base.compiled import dot
 
-inlining.QUIET_SECONDS = 0.0  # from the second function on
+machine_code.QUIET_SECONDS = 0.0  # from the second function on
 for kind in ("f8", "f4", "i8"):
     dot(np.ones(3, kind), np.ones(3, kind))
 """
@@ -45,12 +45,12 @@ WARM = """
 import gc
 import numpy as np
 import pandas
-from pairloom.base.inlining import Inlining
+from pairloom.base.compiled import dot
 from pairloom.cli import warmup
 
 
 def used():
-    found = [one for one in gc.get_objects() if isinstance(one, Inlining)]
+    found = [one for one in gc.get_objects() if isinstance(one, type(dot))]
     return {(one.__module__, one.__name__, types) for one in found for types in one.overloads}
 
 

@@ -5,9 +5,10 @@ from math import factorial
 from types import FunctionType
 from typing import Any, TypeVar
 
+import numba
 import numpy as np
 
-from pairloom.base.inlining import Inlining
+from pairloom.base.machine_code import CONFIG, FOLDER
 from pairloom.base.typing import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -15,10 +16,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 FASTMATH_FLAGS = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered, that is, vectorised; NaN and infinity keep their meaning."""
 
-OPTIONS: dict[str, Any] = {"fastmath": FASTMATH_FLAGS, "error_model": "numpy", "nogil": True}
-"""In compiled callers, all functions are inlined as well (``Inlining``). One that is not inlined is compiled twice,
-separately and in its caller, and the last bits differ; which version runs would depend on what else the process has
-compiled or loaded."""
+OPTIONS: dict[str, Any] = {"fastmath": FASTMATH_FLAGS, "error_model": "numpy", "nogil": True, "forceinline": True}
+"""A function that is not inlined is compiled twice, separately and in its caller, and the last bits differ; which
+version runs depends on what else the process has compiled or loaded. All functions are therefore inlined."""
 
 
 def compiled(function: F) -> F:
@@ -26,8 +26,13 @@ def compiled(function: F) -> F:
 
     The same machine code on the same numbers gives the same bits, in the process that compiles and in all later ones.
     """
-    made: Any = Inlining(function, OPTIONS, kept=True)
-    return made  # type: ignore[no-any-return]
+    saved, CONFIG.CACHE_DIR = CONFIG.CACHE_DIR, str(FOLDER or "")
+    try:
+        njit: Any = numba.njit(cache=FOLDER is not None, **OPTIONS)
+        made: F = njit(function)
+    finally:
+        CONFIG.CACHE_DIR = saved
+    return made
 
 
 def with_calls_replaced(function: Any, swaps: dict[Any, Any]) -> Any:
@@ -43,7 +48,7 @@ def with_calls_replaced(function: Any, swaps: dict[Any, Any]) -> Any:
         swaps[function] = function
         if changed:
             copy = FunctionType(source.__code__, {**source.__globals__, **changed}, source.__name__)
-            swaps[function] = Inlining(copy, OPTIONS, kept=False)
+            swaps[function] = numba.njit(**OPTIONS)(copy)
     return swaps[function]
 
 

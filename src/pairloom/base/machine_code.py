@@ -1,10 +1,11 @@
-"""The folders of machine code, which is never stale.
+"""The folder of machine code, which is never stale, and what a process says while it compiles.
 
 Numba checks only the file that defines a cached function, so stale machine code would run after an imported file is
 edited. Here the name of a folder is a hash of all source files that compiled code can depend on.
 """
 
 import hashlib
+import logging
 import os
 import shutil
 import tempfile
@@ -12,8 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from numba.core import config
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+import numba
+from numba.core import event
+
+CONFIG: Any = numba.config
 
 PACKAGE = Path(__file__).parent.parent
 
@@ -24,6 +27,19 @@ NEVER_COMPILED = frozenset(
 
 STALE_SECONDS = 86_400
 """Machine code of other versions is removed after a day."""
+
+
+logger = logging.getLogger("pairloom.compiling")
+"""Without handlers, as by default, a logger writes warnings to stderr."""
+
+QUIET_SECONDS = 0.5
+"""Time spent on compiling in a process before it says what it is waiting for."""
+
+ONCE = "pairloom: compiling for this machine, once (about 10 s); `pairloom warmup` does it beforehand"
+EVERY_TIME = (
+    "pairloom: compiling (about 10 s), again in every process, since no folder for machine code is writable: "
+    "set NUMBA_CACHE_DIR to one"
+)
 
 
 def source_hash() -> str:
@@ -37,21 +53,18 @@ def source_hash() -> str:
     return digest.hexdigest()
 
 
-def find_folders() -> tuple[Path | None, list[Path]]:
-    """Return the folder to which machine code is written, None if no folder is writable, and all to read it from.
+def find_folder() -> Path | None:
+    """Return a writable folder for machine code; None if there is none, so that every process compiles.
 
-    They are in the package, or else in the user's cache; both are read, so that an image that was prepared by its
-    builder serves a user who cannot write to the package. NUMBA_CACHE_DIR replaces both.
+    It is in the package, or else in the user's cache; NUMBA_CACHE_DIR replaces both.
     """
     # The cache key of Numba does not include whether machine code checks its indices.
-    name = f"pairloom-{source_hash()}" + ("-checked" if config.BOUNDSCHECK else "")
+    name = f"pairloom-{source_hash()}" + ("-checked" if CONFIG.BOUNDSCHECK else "")
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     homes = [Path(chosen)] if chosen else [PACKAGE / "__pycache__", Path.home() / ".cache" / "pairloom"]
-    readable = []
     for home in homes:
         try:
             (home / name).mkdir(parents=True, exist_ok=True)
-            readable.append(home / name)
             with tempfile.TemporaryFile(dir=home / name):
                 pass
         except OSError:
@@ -60,68 +73,36 @@ def find_folders() -> tuple[Path | None, list[Path]]:
             # Not immediately: a process that started before the edit may still be running.
             if other.name != name and time.time() - other.stat().st_mtime > STALE_SECONDS:
                 shutil.rmtree(other, ignore_errors=True)
-        return home / name, readable
-    return None, readable
+        return home / name
+    return None
 
 
-FOLDER, READABLE = find_folders()
+FOLDER = find_folder()
 
 
-class Place:
-    """What Numba asks a function's folder for."""
+class Waiting(event.Listener):
+    """Says once in a process that it is compiling, when that takes long."""
 
-    def __init__(self, function: Any) -> None:
-        self.module, code = function.__module__, function.__code__
-        self.file, self.line = code.co_filename, code.co_firstlineno
+    def __init__(self) -> None:
+        self._message, self._depth, self._start, self._spent = EVERY_TIME if FOLDER is None else ONCE, 0, 0.0, 0.0
 
-    def from_function(self, function: Any, file: str) -> "Place":
-        return self
+    def on_start(self, event: Any) -> None:
+        if self._depth == 0:
+            self._start = time.perf_counter()
+            if self._message and self._spent > QUIET_SECONDS and is_ours(event):
+                logger.warning(self._message)
+                self._message = ""
+        self._depth += 1
 
-    def within(self, folder: Path) -> str:
-        """Return the folder of the function's module in another one."""
-        return str(folder / self.module)
-
-    def get_cache_path(self) -> str:
-        return self.within(FOLDER or Path())
-
-    def ensure_cache_path(self) -> None:
-        Path(self.get_cache_path()).mkdir(exist_ok=True)
-
-    def get_source_stamp(self) -> tuple[float, int]:
-        found = os.stat(self.file)
-        return found.st_mtime, found.st_size
-
-    def get_disambiguator(self) -> str:
-        return str(self.line)
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        if self._depth == 0 and is_ours(event):
+            self._spent += time.perf_counter() - self._start
 
 
-class PlacedImpl(CompileResultCacheImpl):
-    """Files in the folder of ``Place``."""
-
-    def __init__(self, function: Any) -> None:
-        self._locator_classes = [Place(function)]
-        super().__init__(function)
+def is_ours(event: Any) -> bool:
+    """Return whether the function that Numba compiles is one of this package."""
+    return bool(event.data["dispatcher"].py_func.__module__.startswith("pairloom."))
 
 
-class MachineCode(FunctionCache):
-    """The machine code of a function: written to one folder, read from all."""
-
-    _impl_class = PlacedImpl
-
-    def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        place, name = self._impl.locator, self._impl.filename_base
-        stamp = place.get_source_stamp()
-        self._files = [IndexDataCacheFile(place.within(folder), name, stamp) for folder in READABLE]
-
-    def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        key = self._index_key(sig, target_context.codegen())
-        for file in self._files:
-            data = file.load(key)
-            if data is not None:
-                return self._impl.rebuild(target_context, data)
-        return None
-
-    def _save_overload(self, sig: Any, data: Any) -> None:
-        if FOLDER is not None:
-            super()._save_overload(sig, data)
+event.register("numba:compile", Waiting())

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from pairloom.base import inlining
 from pairloom.base.extras import import_extra
-from pairloom.base.machine_code import FOLDER
+from pairloom.base.machine_code import FOLDER, logger
 from pairloom.data import payments
 from pairloom.estimators import AUCClassifier, BoostingClassifier
 from pairloom.systems import FPOGD, ExactAUC
@@ -57,7 +56,7 @@ def run() -> None:
     """Learn small streams, and say where the machine code is; raise OSError if it cannot be kept."""
     if FOLDER is None:
         raise OSError("no folder for machine code is writable: set the environment variable NUMBA_CACHE_DIR to one")
-    inlining.logger.disabled = True  # it would recommend this command
+    logger.disabled = True  # it would recommend this command
     console = Console(highlight=False)
     for name, step in STEPS.items():
         start = perf_counter()
