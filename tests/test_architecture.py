@@ -59,8 +59,8 @@ def call_path(call, last, module):
 
 def test_the_page_follows_a_row_through_fpogd():
     X, y = make_stream("random", 1100, 3)
-    model = FPOGD(n_components=32, random_state=0).fit(X, y)
-    seen = call_path(lambda: model.learn_one(X[0], y[0]), "learn_block", "engines/fused.py")
+    model = FPOGD(n_components=64, random_state=0).fit(X, y)
+    seen = call_path(lambda: model.learn_one(X[0], y[0]), "run_block", "engines/gram.py")
     assert seen == written("`FPOGD().learn_one(x, y)`")
 
 

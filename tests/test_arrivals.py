@@ -1,13 +1,18 @@
 """Scores on arrival, and their AUC."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from pairloom import AUCClassifier, Grid, Learner, PairwiseRanker, PairwiseRegressor, Stream
+from pairloom.base.clock import next_multiple
 from pairloom.estimators import concordance
-from pairloom.features import Gaussian, RandomFourier
-from pairloom.stream import ArrivalScores
+from pairloom.features import Gaussian, Identity, RandomFourier
+from pairloom.memory import Latest
+from pairloom.steps import Constant
+from pairloom.stream import ArrivalScores, Hook
 from pairloom.systems import FPOGD, ExactAUC
 from tests.conftest import make_stream
 from tests.generic import SMALL
@@ -98,3 +103,26 @@ def test_rankers_and_regressors_know_their_concordance_inside_queries(kind):
     scores = arrivals(model).scores[:600, 0]
     assert model.concordance_ == concordance(y, scores, groups=queries) > 0.7
     assert np.isnan(kind().partial_fit(X[:3], np.ones(3)).concordance_)
+
+
+def test_a_hook_that_is_added_later_acts_from_then_on():
+    @dataclass(frozen=True)
+    class Ticks(Hook):
+        name = "ticks"
+
+        def init(self, model):
+            return []
+
+        def next_row(self, t):
+            return next_multiple(t, 10)
+
+        def tick(self, own, state, model):
+            own.append(state.t)
+
+    X, y = make_stream("random", 60, 3)
+    model = Learner(Identity(), step=Constant(0.01), memory=Latest("opposite"), seed=0)
+    before = Stream(model).partial_fit(X[:25], y[:25])
+    after = Stream(model, [Ticks()])
+    after.resume(before.state)
+    after.partial_fit(X[25:], y[25:])
+    assert after.state.observed["ticks"] == [30, 40, 50, 60]

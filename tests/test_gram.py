@@ -13,12 +13,16 @@ from pairloom.engines import fused, gram
 from pairloom.features import Gaussian, Identity, RandomFourier
 from pairloom.losses import Hinge, Logistic, Square
 from pairloom.memory import Latest, Reservoir, RSx, Strata
+from pairloom.memory.strata import WIDE
 from pairloom.pairs import OppositeClass, Order
 from pairloom.steps import L2, Constant, ElasticNet, Sqrt
 
 ENGINES = {"gram": gram, "fused": fused, "reference": "reference"}
 
 LEARNERS = {
+    "wide strata": Learner(
+        RandomFourier(WIDE, Gaussian(0.2)), memory=Strata(0.2, 8, centroid_step=0.3), step=Constant(0.3), seed=0
+    ),
     "strata": Learner(RandomFourier(200, Gaussian(0.2)), memory=Strata(0.2, 8), step=Constant(0.3), seed=0),
     "strata in input space": Learner(
         RandomFourier(64, Gaussian("median"), scale="standard"), memory=Strata("auto", 6, cluster_in="input"), seed=0

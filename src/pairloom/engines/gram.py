@@ -16,7 +16,7 @@ Cost per row, with S slots of which s are partners: 2 S D flops, which four rows
 Results are bitwise identical for any split of the rows into blocks.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,10 +53,25 @@ MIN_FACTOR = 1e-6
 MAX_SLOTS = 256
 
 
-def takes(learner: Parts, state: State, batch: Batch | None = None) -> bool:
+class Own(NamedTuple):
+    """The arrays of a ``Combination``, and work arrays (slots,): <z, B_j> and <v, B_j>."""
+
+    base: Array
+    coef: Array
+    factor: Array
+    scores: Array
+    gram: Array
+    h: Array
+    f: Array
+
+
+def takes(learner: Parts, state: State, batch: Batch) -> bool:
+    """Return whether the model ``can_combine``."""
+    return state.combination is not None or can_combine(learner, state)
+
+
+def can_combine(learner: Parts, state: State) -> bool:
     """Return True for steps that only shrink w and move it along v, few slots that hold rows, and without averages."""
-    if state.combination is not None and batch is not None:
-        return True
     steps = not (learner.step.sequential or learner.step.per_coordinate) and learner.average == "last"
     shrinks = learner.penalty.only_shrinks and learner.penalty.bound == np.inf
     slots, memory, features = len(state.memory.slots.mass), learner.memory, learner.features
@@ -84,7 +99,7 @@ def run_block(learner: Parts, state: State, batch: Batch) -> Array:
     scores = np.empty((n, len(state.w)))
     with_loss(learn, learner.pair_loss)(
         examples_of(learner, state, Z, batch), learner.objective, step_table(learner, state, batch.weight),
-        tuple(plan), buffer_of(slots, slots.points), own.base, own.coef, own.factor, own.scores, own.gram,
+        tuple(plan), buffer_of(slots, slots.points), (own.base, own.coef, own.factor, own.scores, own.gram),
         state.t, state.w, state.tally, scores,
     )  # fmt: skip
     state.t += n
@@ -99,11 +114,12 @@ def start(w: Array, points: Array) -> Combination:
 
 @compiled
 def learn(
-    examples_: Any, objective_: Any, steps: Array, plan_: Any, buffer_: Any,
-    base: Array, coef: Array, factor: Array, F: Array, gram: Array, t: int, w: Array, tally: Array, scores: Array,
+    examples_: Any, objective_: Any, steps: Array, plan_: Any, buffer_: Any, combination: Any, t: int, w: Array,
+    tally: Array, scores: Array,
 ) -> None:  # fmt: skip
     """Apply ``reference.step`` to the rows of a block after row t, with the memory's events already planned."""
     examples, objective, buffer, plan = Examples(*examples_), Objective(*objective_), Buffer(*buffer_), Plan(*plan_)
+    base, coef, factor, F, gram = combination
     Z, y, query, points, mass = examples.Z, examples.y, examples.query, buffer.points, buffer.mass
     n, S = Z.shape[0], mass.shape[0]
     chosen, p, q, f = np.empty(S, np.int64), np.empty(S), np.empty(S), np.empty(S)
@@ -142,8 +158,8 @@ def learn(
             new[k], own[k] = scores[i, k], 0.0
             if count >= 0:
                 new[k], own[k] = descend(
-                    i, k, scores[i, k], square, h, row, objective, steps, Partners(chosen[:count], p, q), f,
-                    base, coef, factor, F, gram, buffer, tally,
+                    i, k, scores[i, k], square, row, objective, steps, Partners(chosen[:count], p, q),
+                    Own(base, coef, factor, F, gram, h, f), buffer, tally,
                 )  # fmt: skip
         for e in range(plan.start[i], plan.start[i + 1]):
             j = plan.slot[e]
@@ -173,12 +189,12 @@ def learn(
 
 @compiled
 def descend(
-    i: int, k: int, s: float, square: float, h: Array, row: Row, objective: Objective, steps: Array,
-    partners: Partners, f: Array, base: Array, coef: Array, factor: Array, F: Array, gram: Array, buffer: Buffer,
-    tally: Array,
+    i: int, k: int, s: float, square: float, row: Row, objective: Objective, steps: Array, partners: Partners,
+    arrays: Own, buffer: Buffer, tally: Array,
 ) -> tuple[float, float]:  # fmt: skip
     """Compiled ``reference.descend``; return <w, z> after the step, and the coefficient of z."""
     chosen, q, weight = partners.slot, partners.q, row.weight
+    base, coef, factor, F, gram, h, f = arrays
     keep, rate, own = steps[0, i], steps[1, i], 0.0
     substeps, done = 1, 0
     while done < substeps:

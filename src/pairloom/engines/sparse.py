@@ -66,8 +66,9 @@ def two_points_at_mean_distance(points: Any) -> Array:
 
 def takes(learner: Parts, state: State, batch: Batch) -> bool:
     """Return True for sparse maps, for CSR rows that the map does not make dense, and for all later rows."""
-    stay_sparse = learner.features.keeps_csr or learner.memory.space == "input"
-    return learner.features.sparse is not None or (stay_sparse and (is_sparse(batch.X) or state.csr))
+    if learner.features.sparse is None and not (state.csr or is_sparse(batch.X)):
+        return False
+    return learner.features.sparse is not None or learner.features.keeps_csr or learner.memory.space == "input"
 
 
 def run(learner: Parts, state: State, batch: Batch) -> Array:

@@ -72,7 +72,7 @@ def plan_strata(
 
     Fills a ``Plan`` of one event per row. Named tuples are passed as plain tuples.
     """
-    rule, plan, (scatter, used, mass) = ClusterRule(*rule_), Plan(*plan_), strata
+    rule, plan, used = ClusterRule(*rule_), Plan(*plan_), strata[1]
     cap = centers.shape[0] // used.shape[0]
     distances = np.empty(cap)
     for i in range(y.shape[0]):
@@ -80,7 +80,7 @@ def plan_strata(
         first, square = g * cap, float(dot(u, u))
         squared_distances_to(u, centers[first : first + used[g]], distances)
         near = nearest(distances, used[g], rule.tie * (1.0 + square) / 2.0)
-        join(u, i, square, near, distances[near], g, weight[i], draws, rule, scatter, used, mass, centers, plan)
+        join(u, i, square, near, distances[near], g, weight[i], draws, rule, strata, centers, plan)
 
 
 @compiled
@@ -93,7 +93,7 @@ def plan_wide_strata(
     after that only with those that have moved. Distances are ||u||^2 - 2 <u, c_j> + ||c_j||^2, and that of the nearest
     centre is computed again, without cancellation.
     """
-    rule, plan, (scatter, used, mass) = ClusterRule(*rule_), Plan(*plan_), strata
+    rule, plan, used = ClusterRule(*rule_), Plan(*plan_), strata[1]
     cap, rows = centers.shape[0] // used.shape[0], np.empty_like(plan.slot)
     block, fresh = np.empty((ROWS, centers.shape[0]), U.dtype), np.empty((ROWS, centers.shape[0]), U.dtype)
     own, moved = np.empty(cap, np.int64), np.empty(ROWS, np.int64)
@@ -118,7 +118,7 @@ def plan_wide_strata(
                 distances[k] = square - 2.0 * float(h[first + k]) + squares[k]
             near = nearest(distances, used[g], rule.tie * (1.0 + square) / 2.0)
             distance = squared_distance(u, centers[first + near])
-            j = join(u, i, square, near, distance, g, weight[i], draws, rule, scatter, used, mass, centers, plan)
+            j = join(u, i, square, near, distance, g, weight[i], draws, rule, strata, centers, plan)
             moved[place], stale[j - first] = j, True
 
 
@@ -144,11 +144,12 @@ def squared_distance(a: Array, b: Array) -> float:
 @compiled
 def join(
     u: Array, i: int, square: float, near: int, distance: float, g: int, weight: float, draws: Array,
-    rule: ClusterRule, scatter: Array, used: Array, mass: Array, centers: Array, plan: Plan,
+    rule: ClusterRule, strata: Any, centers: Array, plan: Plan,
 ) -> int:  # fmt: skip
     """Let row i join the nearest stratum of its group, or found one; return the index of the stratum."""
-    cap: int = centers.shape[0] // used.shape[0]
-    first, j = g * cap, g * cap + near
+    scatter, used, mass = strata
+    cap = centers.shape[0] // used.shape[0]
+    first, j = g * cap, int(g * cap + near)
     far = used[g] == 0 or rule.eps < 0 or distance - rule.tie * (1.0 + square) / 2.0 > rule.eps
     room = find_room(mass, first, cap, used[g], rule.spare * weight) if far else -1
     blend = 1.0

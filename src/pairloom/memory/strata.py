@@ -29,7 +29,7 @@ Representative = Literal["fifo", "reservoir", "centroid"]
 
 REPRESENTATIVES = {"fifo": 0, "reservoir": 1, "centroid": 2}
 
-WIDE = 128
+WIDE = 384
 """Number of coordinates from which products of several rows with all centres are faster than distances."""
 
 MIN_STRATUM_WEIGHT = 0.5

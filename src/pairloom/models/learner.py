@@ -213,7 +213,7 @@ class Learner(Mapped):
         state.check_absent(squares=not adapts, cells=not self.by_cells)
         if state.lazy is not None and (state.lazy.squares is not None) != adapts:
             raise WrongState("must be an array" if adapts else "must be absent", "lazy.squares")
-        if state.combination is not None and not gram.takes(self, state):
+        if state.combination is not None and not gram.can_combine(self, state):
             raise WrongState("must be absent", "combination")
         if (state.memory.slots.rows is None) != (self.features.growing is None):
             raise WrongState("must be present if and only if features grow", "memory.slots.rows")

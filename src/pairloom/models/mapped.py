@@ -217,6 +217,8 @@ class InBlocks:
 
 def trainable_rows(features: FeatureMap, state: State, batch: Batch) -> Batch:
     """Return the rows to learn, without those whose labels fixed the map; count the latter in the state."""
+    if features.labelled is None:
+        return batch
     skip = min(len(batch), max(0, rows_used_to_grow(features, state.phi) - state.t))
     state.t += skip
     return batch[skip:] if skip else batch

@@ -81,9 +81,9 @@ class FPOGD(PairwiseClassifier):
 
     Notes
     -----
-    Cost: d D + 7 s D flops per row for s strata per class. Regardless of the length of the stream, 4 s D + d D / 2
-    numbers, 3 x 4,096 for the calibration, and the first 1,024 rows until parameters that depend on data are final; D
-    more with ``schedule="adagrad"``.
+    Cost: d D + 6 s D + 4 s^2 flops per row for s strata per class. Regardless of the length of the stream,
+    4 s D + 4 s^2 + d D / 2 numbers, 3 x 4,096 for the calibration, and the first 1,024 rows until parameters that
+    depend on data are final; D more with ``schedule="adagrad"``.
 
     References
     ----------
