@@ -104,6 +104,13 @@ def test_products_in_blocks_are_products(d, m):
     np.testing.assert_allclose(project(X, Q), X @ Q, rtol=0, atol=1e-11)
 
 
+def test_a_product_with_a_triangular_matrix_leaves_only_zeros_out():
+    rng = np.random.default_rng(0)
+    X, Q = rng.normal(size=(11, 700)), np.triu(rng.normal(size=(700, 700)))
+    np.testing.assert_allclose(project(X, Q, upper=True), X @ Q, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(project(X[3:5], Q, upper=True), project(X, Q, upper=True)[3:5])
+
+
 def test_kernel_error_falls_like_one_over_root_d(X):
     errors = []
     for D in (128, 2048):

@@ -172,17 +172,22 @@ def test_a_new_tree_starts_as_its_rows_say(growth, pairs):
     change = features.change(state.phi, 64, targets, pairs.exact)
     assert change.phi.planted == 1
     leaf = change.phi.nodes.leaves(0, sample.X)
-    assert leaf.max() > 0
+    n = int(leaf.max()) + 1
+    assert 1 < n < 8
     if growth == "renewed":
-        expected = votes(sample, leaf, 8, targets, pairs.exact) / np.sqrt(2)
+        expected = votes(sample, leaf, n, targets, pairs.exact) / np.sqrt(2)
     else:
-        expected = np.sqrt(2) * corrections(sample, *residuals(sample, targets, pairs.exact), leaf, 8)
+        expected = np.sqrt(2) * corrections(sample, *residuals(sample, targets, pairs.exact), leaf, n)
     np.testing.assert_allclose(change.starts, expected)
     # The score of a row is then the initial weight of its leaf over M.
-    w = change.weights(np.zeros((len(expected), features.n_outputs(4), 1)))[:, :, 0]
+    before = np.zeros((len(expected), features.n_outputs(4), 1))
+    before[:, change.cells] = 1.0
+    w, squares = change.weights(before.copy())[:, :, 0], change.squares(before.copy())
+    assert not w[:, change.cells][:, n:].any()  # coordinates without a leaf
+    assert not squares[:, change.cells][:, n:].any()
     Z = dense_features(features, change.phi, sample.X)
     times = features.n_trees if growth == "renewed" else 1
-    by_hand = votes(sample, leaf, 8, targets, pairs.exact) / times if growth == "renewed" else expected / np.sqrt(2)
+    by_hand = votes(sample, leaf, n, targets, pairs.exact) / times if growth == "renewed" else expected / np.sqrt(2)
     np.testing.assert_allclose(Z @ w.T, by_hand[:, leaf].T, atol=1e-12)
     after = stream.partial_fit(X[64:65], y[64:65]).learned
     assert same(after.phi.nodes, change.phi.nodes)
