@@ -1,47 +1,102 @@
-"""Start-up times: import, the first compiled call after an installation, and the same call in later processes.
+"""Start-up in new processes: imports, the first fit without and with machine code on disk, and `pairloom warmup`.
 
 python benchmarks/startup.py [--toy]
+
+All times are CPU times of a process, the smallest of several rounds for what takes less than a second. "Fit" is without
+the import.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
-import time
+from pathlib import Path
 
 from rich.console import Console
+from rich.progress import track
 
-from common.script import make_parser, make_table
+from common.script import ONE_CORE, make_parser, make_table
 
-IMPORT = "import pairloom"
-ESTIMATOR = "from pairloom.systems import FPOGD"
-CALL = (
-    "import time; start = time.perf_counter(); import numpy as np; from pairloom.systems import FPOGD; "
-    "ready = time.perf_counter(); X = np.eye(8); FPOGD(n_components=16).fit(X, [0, 1] * 4).predict(X); "
-    "print(time.perf_counter() - ready)"
-)
+IMPORTS = {
+    "import pairloom": "import pairloom",
+    "scikit-learn and numba alone": "import sklearn.base, sklearn.utils.validation, numba",
+    "from pairloom import AUCClassifier": "from pairloom import AUCClassifier",
+    "from pairloom import FPOGD": "from pairloom import FPOGD",
+}
+
+ARRAYS = """
+import numpy as np
+X = np.random.default_rng(0).normal(size=({rows}, 22))
+y = np.square(X[:, :6]).sum(axis=1) > 9
+"""
+MIXED = """
+import pyarrow
+from pairloom.data import payments
+columns, y = payments({rows}, positive=0.05)
+X = pyarrow.table(columns)
+"""
+FIT = """
+import time
+from pairloom import AUCClassifier, FPOGD
+start = time.process_time()
+{model}(random_state=0).fit(X, y)
+print(time.process_time() - start)
+"""
+FITS = {
+    "AUCClassifier, 2,000 rows of an array": ARRAYS.format(rows=2_000) + FIT.format(model="AUCClassifier"),
+    "AUCClassifier, 20,000 rows of an array": ARRAYS.format(rows=20_000) + FIT.format(model="AUCClassifier"),
+    "AUCClassifier, 2,000 rows of mixed columns": MIXED.format(rows=2_000) + FIT.format(model="AUCClassifier"),
+    "FPOGD, 2,000 rows of an array": ARRAYS.format(rows=2_000) + FIT.format(model="FPOGD"),
+}
+WARMUP = "import sys; sys.argv = ['pairloom', 'warmup']; from pairloom.cli import app; app()"
+TIMED = "import atexit, time; atexit.register(lambda: print(time.process_time())); "
 
 
-def seconds(code: str, cache: str) -> tuple[float, str]:
-    """Return the wall-clock time of a new Python process, and what it printed."""
-    start = time.perf_counter()
-    env = {**os.environ, "NUMBA_CACHE_DIR": cache}
+def printed(code: str, cache: Path) -> list[str]:
+    """Return what a new process prints."""
+    env = {**os.environ, **ONE_CORE, "NUMBA_CACHE_DIR": str(cache), "COLUMNS": "200"}
+    env |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(cache / "bytecode")}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
-    return time.perf_counter() - start, done.stdout.strip()
+    return done.stdout.splitlines()
+
+
+def seconds(code: str, cache: Path) -> float:
+    """Return the number in the last line that a process prints."""
+    return float(printed(code, cache)[-1])
+
+
+def import_times(rounds: int, cache: Path) -> dict[str, float]:
+    """Return the seconds of each import, measured in turn."""
+    times: dict[str, list[float]] = {name: [] for name in ["pass", *IMPORTS]}
+    for _ in track(range(rounds), "imports", console=Console(stderr=True)):
+        for name, code in {"pass": "pass", **IMPORTS}.items():
+            times[name].append(seconds(TIMED + code, cache))
+    bare = min(times.pop("pass"))
+    return {name: min(spent) - bare for name, spent in times.items()}
 
 
 def main() -> None:
     toy = make_parser(__doc__).parse_args().toy
-    rounds, call = (1, CALL.replace("FPOGD(n_components=16)", "SPAM()").replace("FPOGD", "SPAM")) if toy else (5, CALL)
-    table = make_table("Start-up, in new processes (best of runs)", ["call"], ["seconds"])
-    with tempfile.TemporaryDirectory() as cache:
-        bare = min(seconds("pass", cache)[0] for _ in range(rounds))
-        table.add_row("first compiled call, empty cache", f"{float(seconds(call, cache)[1]):.2f}")
-        later = min(float(seconds(call, cache)[1]) for _ in range(rounds))
-        table.add_row("the same call in a later process, from the cache", f"{later:.2f}")
-        for code in (IMPORT, ESTIMATOR, "import sklearn.base")[: 1 if toy else None]:
-            table.add_row(code, f"{min(seconds(code, cache)[0] for _ in range(rounds)) - bare:.2f}")
+    rounds, fits = (1, {}) if toy else (5, FITS)
+    table = make_table("Start-up, seconds of CPU time", ["call"], ["nothing on disk", "later", "ratio"])
+    with tempfile.TemporaryDirectory() as folder:
+        found = import_times(rounds, Path(folder))
+        alone = found["scikit-learn and numba alone"]
+        for name, spent in found.items():
+            table.add_row(name, "", f"{spent:.2f}", f"{spent / alone:.2f}")
+        for name, code in track(fits.items(), "fits", console=Console(stderr=True)):
+            cache = Path(folder) / name
+            first = seconds(code, cache)
+            later = min(seconds(code, cache) for _ in range(rounds))
+            table.add_row(name, f"{first:.1f}", f"{later:.2f}", "")
+        if not toy:
+            cache = Path(folder) / "warmup"
+            *_, size, first = printed(TIMED + WARMUP, cache)
+            table.add_row("pairloom warmup", f"{float(first):.1f}", f"{seconds(TIMED + WARMUP, cache):.1f}", "")
     Console(width=100).print(table)
+    if not toy:
+        print(f"Machine code of `pairloom warmup`: {size.rpartition('(')[2].rstrip(')')}")
+    print("Ratio: over importing scikit-learn (what pairloom needs of it) and numba alone.")
 
 
 if __name__ == "__main__":

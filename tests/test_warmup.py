@@ -62,14 +62,14 @@ from pairloom.data import payments
 rng = np.random.default_rng(1)
 X = rng.normal(size=(3000, 5))
 y = X[:, 0] + X[:, 1] ** 2 > 2
-for made in (AUCClassifier(), FPOGD(scale="standard", gamma="median"), AUCClassifier(half_life=1000)):
+for made in (AUCClassifier(random_state=1), FPOGD(scale="standard", gamma="median", random_state=1)):
     made.fit(X, y).decision_function(X[:50])
     made.partial_fit(X.astype("f4"), y).decision_function(X[:50].astype("f4"))
     made.learn_one(list(X[0]), True)
     made.score_one(list(X[0]))
 columns, y = payments(3000, positive=0.05, seed=3)
 frame = pandas.DataFrame(columns)
-model = AUCClassifier().fit(frame, y)
+model = AUCClassifier(random_state=1).fit(frame, y)
 model.predict_proba(frame)
 model.frozen().score_many(frame)
 more = used() - before

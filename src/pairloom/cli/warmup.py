@@ -43,12 +43,14 @@ def learn(model: Any, X: Any, y: Any) -> None:
 
 
 STEPS: dict[str, Callable[[], None]] = {
-    "AUCClassifier": lambda: learn(AUCClassifier(), *numbers()),
-    "AUCClassifier, mixed columns": lambda: learn(AUCClassifier(), *columns()),
-    "FPOGD": lambda: learn(FPOGD(), *numbers()),
-    "FPOGD, mixed columns": lambda: learn(FPOGD(scale="standard", gamma="median", drift="auto"), *columns()),
-    "BoostingClassifier, mixed columns": lambda: learn(BoostingClassifier(drift="auto"), *columns()),
-    "ExactAUC, mixed columns": lambda: learn(ExactAUC(scale="standard", drift="auto"), *columns()),
+    "AUCClassifier": lambda: learn(AUCClassifier(random_state=0), *numbers()),
+    "AUCClassifier, mixed columns": lambda: learn(AUCClassifier(random_state=0), *columns()),
+    "FPOGD": lambda: learn(FPOGD(random_state=0), *numbers()),
+    "FPOGD, mixed columns": lambda: learn(
+        FPOGD(scale="standard", gamma="median", drift="auto", random_state=0), *columns()
+    ),
+    "BoostingClassifier, mixed columns": lambda: learn(BoostingClassifier(drift="auto", random_state=0), *columns()),
+    "ExactAUC, mixed columns": lambda: learn(ExactAUC(scale="standard", drift="auto", random_state=0), *columns()),
 }
 
 

@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count
-from pairloom.base.compiled import add_rows, compiled, copy_to, dot, dots, move
+from pairloom.base.compiled import add_rows, compiled, dot, dots, move
 from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -218,7 +218,7 @@ def learn_sketch(
             other = 1 - own
             n, c = mass[k, other], mean[k, other]
             if n > 0:
-                copy_to(w64, w[k])
+                w64[:] = w[k]
                 spin = dot(rho[k, other], rho[k, other]) / (n * n) if published else 0.0
                 g = sketch_gradient(w64, Z[i], y[i, k], n, c, spin, Y[k, other], every, projected, u, v)
                 take_step(w[k], v, g, block.steps[:, i], block.bound, weight[i], rows[k, other], tally)
