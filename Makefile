@@ -31,9 +31,8 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 bench: $(READY)
-	$(BIN)/python benchmarks/throughput.py
+	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/accuracy.py
-	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/sparse.py
 	$(BIN)/python benchmarks/systems.py
 	$(BIN)/python benchmarks/kernel_systems.py

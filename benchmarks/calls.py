@@ -8,7 +8,7 @@ both.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from typing import Any
@@ -227,6 +227,17 @@ def sets_for_threads(n: int) -> dict[str, tuple[Any, np.ndarray]]:
     return {**found, "adult": (X.iloc[order], y[order])}
 
 
+def tables(sets: list[Data], n_rows: int, toy: bool) -> Iterator[Table]:
+    """Yield all tables."""
+    few = 60 if toy else 3_000
+    with threadpool_limits(1):
+        yield table_of_single_rows(few)
+        yield table_of_long_calls(600 if toy else n_rows)
+        yield table_of_mappings(few // 3)
+        yield table_of_batches(list(TOY) if toy else sets, n_rows)
+    yield table_of_threads({"made": rows_of(600, 8)} if toy else sets_for_threads(n_rows), 1 if toy else 2)
+
+
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--data", nargs="+", choices=[one.name for one in DATASETS], help="batches of these sets only")
@@ -234,14 +245,11 @@ def main() -> None:
     options = parser.parse_args()
     if not options.toy:
         require_data()
-    sets = [one for one in DATASETS if not options.data or one.name in options.data]
-    console, few = Console(width=140), 60 if options.toy else 3_000
-    with threadpool_limits(1):
-        console.print(table_of_single_rows(few))
-        console.print(table_of_long_calls(600 if options.toy else options.rows))
-        console.print(table_of_mappings(few // 3))
-        console.print(table_of_batches(list(TOY) if options.toy else sets, options.rows))
-    console.print(table_of_threads({"made": rows_of(600, 8)} if options.toy else sets_for_threads(options.rows), 2))
+    console = Console(width=140)
+    for table in tables(
+        [one for one in DATASETS if not options.data or one.name in options.data], options.rows, options.toy
+    ):
+        console.print(table)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import track
+from rich.table import Table
 
 from common.script import ONE_CORE, make_parser, make_table
 
@@ -75,10 +76,10 @@ def import_times(rounds: int, cache: Path) -> dict[str, float]:
     return {name: min(spent) - bare for name, spent in times.items()}
 
 
-def main() -> None:
-    toy = make_parser(__doc__).parse_args().toy
+def table_of(toy: bool) -> Table:
     rounds, fits = (1, {}) if toy else (5, FITS)
     table = make_table("Start-up, seconds of CPU time", ["call"], ["nothing on disk", "later", "ratio"])
+    table.caption = "ratio: over importing scikit-learn (what pairloom needs of it) and numba alone"
     with tempfile.TemporaryDirectory() as folder:
         found = import_times(rounds, Path(folder))
         alone = found["scikit-learn and numba alone"]
@@ -92,11 +93,13 @@ def main() -> None:
         if not toy:
             cache = Path(folder) / "warmup"
             *_, size, first = printed(TIMED + WARMUP, cache)
-            table.add_row("pairloom warmup", f"{float(first):.1f}", f"{seconds(TIMED + WARMUP, cache):.1f}", "")
-    Console(width=100).print(table)
-    if not toy:
-        print(f"Machine code of `pairloom warmup`: {size.rpartition('(')[2].rstrip(')')}")
-    print("Ratio: over importing scikit-learn (what pairloom needs of it) and numba alone.")
+            name = f"pairloom warmup, {size.rpartition('(')[2].rstrip(')')} of machine code"
+            table.add_row(name, f"{float(first):.1f}", f"{seconds(TIMED + WARMUP, cache):.1f}", "")
+    return table
+
+
+def main() -> None:
+    Console(width=100).print(table_of(make_parser(__doc__).parse_args().toy))
 
 
 if __name__ == "__main__":

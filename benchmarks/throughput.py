@@ -9,7 +9,7 @@ if river is installed.
 
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from rich.console import Console
@@ -137,13 +137,18 @@ def memory(n: int) -> Table:
     return table
 
 
-def main() -> None:
-    toy = make_parser(__doc__).parse_args().toy
-    console = Console(width=120)
+def tables(toy: bool) -> Iterator[Table]:
+    """Yield all tables."""
     with threadpool_limits(1):
-        console.print(batches(*((2_000, 1) if toy else (40_000, 8))))
-        console.print(single_rows(200 if toy else 20_000))
-        console.print(memory(2_000 if toy else 1_000_000))
+        yield batches(*((2_000, 1) if toy else (40_000, 8)))
+        yield single_rows(200 if toy else 20_000)
+        yield memory(2_000 if toy else 1_000_000)
+
+
+def main() -> None:
+    console = Console(width=120)
+    for table in tables(make_parser(__doc__).parse_args().toy):
+        console.print(table)
 
 
 if __name__ == "__main__":

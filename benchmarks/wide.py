@@ -10,12 +10,14 @@ indicators, as in Internet advertisements. Beside it RBFSampler(1024) and SGDCla
 import argparse
 import lzma
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
+from rich.table import Table
 from sklearn.datasets import load_svmlight_file
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
@@ -91,7 +93,7 @@ def line(name: str, X: Any, y: np.ndarray) -> list[str]:
     ]  # fmt: skip
 
 
-def toy() -> list[tuple[str, Any, np.ndarray]]:
+def small_data() -> list[tuple[str, Any, np.ndarray]]:
     """Return small data, dense and of rare indicators."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 4))
@@ -104,20 +106,24 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def table_of(names: Sequence[str], toy: bool) -> Table:
+    """Measure data sets, or small data."""
+    shown = ["rows", "columns", "limit", f"to {STRETCHES[0]}", *(f"to {end:,}" for end in STRETCHES[1:]), "later"]
+    table = make_table(
+        f"AUCClassifier, microseconds per row in stretches of {BATCH} rows", ["data"],
+        [*shown, "all", "seconds", "AUC", "RBFSampler + SGD", "its AUC"],
+    )  # fmt: skip
+    with threadpool_limits(1):
+        for one in track(small_data() if toy else names, "data", console=Console(stderr=True)):
+            table.add_row(*(line(*one) if toy else line(one, *read(one))))
+    return table
+
+
 def main() -> None:
     options = arguments()
     if not options.toy:
         require_data()
-    shown = ["rows", "columns", "limit", f"to {STRETCHES[0]}", *(f"to {end:,}" for end in STRETCHES[1:]), "later"]
-    table = make_table(
-        f"microseconds per row, in stretches of {BATCH} rows", ["data"],
-        [*shown, "all", "seconds", "AUC", "RBFSampler + SGD", "its AUC"],
-    )  # fmt: skip
-    with threadpool_limits(1):
-        console = Console(stderr=True)
-        for one in track(toy() if options.toy else options.data, "data", console=console):
-            table.add_row(*(line(*one) if options.toy else line(one, *read(one))))
-    Console(width=180).print(table)
+    Console(width=180).print(table_of(options.data, options.toy))
 
 
 if __name__ == "__main__":

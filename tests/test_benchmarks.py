@@ -13,6 +13,9 @@ import pytest
 from tests.generic import forms
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
+INSIDE_SPEED = {"calls.py", "startup.py", "throughput.py", "wide.py"}
+"""Those that speed.py runs."""
+
 VERDICTS = ("same_bits.py", "soak.py")
 """Those that end with an exit code."""
 
@@ -27,7 +30,7 @@ def _left_behind():
 
 
 @pytest.mark.toy
-@pytest.mark.parametrize("script", sorted(p.name for p in FOLDER.glob("*.py")))
+@pytest.mark.parametrize("script", sorted({p.name for p in FOLDER.glob("*.py")} - INSIDE_SPEED))
 @pytest.mark.filterwarnings("default")
 def test_benchmark_runs_at_toy_size(script, monkeypatch, capsys):
     """In this process, where everything is imported and compiled; those that need others start them."""

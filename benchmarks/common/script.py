@@ -29,6 +29,25 @@ def make_table(title: str, text: Sequence[str], numbers: Sequence[str] = ()) -> 
     return table
 
 
+def markdown_of(table: Table) -> str:
+    """Return a table in Markdown, with its title above and its caption below.
+
+    >>> one = make_table("Times", ["call"], ["µs"])
+    >>> one.add_row("learn_one", "25")
+    >>> print(markdown_of(one))
+    Times:
+    <BLANKLINE>
+    | call | µs |
+    | --- | ---: |
+    | learn_one | 25 |
+    """
+    rows = [[str(column.header) for column in table.columns]]
+    rows += [["---:" if column.justify == "right" else "---" for column in table.columns]]
+    rows += [list(map(str, row)) for row in zip(*(column.cells for column in table.columns), strict=True)]
+    lines = [f"{table.title}:", "", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join([*lines, *(["", f"{table.caption}."] if table.caption else [])])
+
+
 def has_data() -> bool:
     """Return whether PAIRLOOM_DATA is set."""
     return bool(os.environ.get("PAIRLOOM_DATA"))
