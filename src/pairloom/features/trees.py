@@ -154,7 +154,7 @@ def targets_of(y: Array) -> Array:
     if y.dtype.kind == "f":
         spread = y.std()
         return np.asarray((y - y.mean()) / (spread if spread > 0 else 1.0))[:, None]
-    classes = np.unique(y)
+    classes = np.flatnonzero(np.bincount(y))
     return np.asarray(y[:, None] == (classes[1:] if len(classes) == 2 else classes))
 
 
