@@ -1,5 +1,6 @@
 """How Numba compiles a function that Python calls, or that is inlined into compiled callers, in half the usual time."""
 
+import gc
 import logging
 import time
 from typing import Any
@@ -66,7 +67,13 @@ class Inlining(CPUDispatcher):
         """Compile the function for a call from Python, or load it."""
         if self._kept:  # only now: to open hundreds of caches would slow down the import
             self._cache, self._kept = MachineCode(self.py_func), False
-        return super().compile(sig)
+        collecting = gc.isenabled()
+        gc.disable()  # to search the compiler's many objects again and again would take a tenth of the time
+        try:
+            return super().compile(sig)
+        finally:
+            if collecting:
+                gc.enable()
 
     def get_call_template(self, args: Any, kws: Any) -> tuple[Any, Any, Any, dict[str, Any]]:
         """Return how compiled callers call the function with these types, for Numba."""
