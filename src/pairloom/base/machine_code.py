@@ -4,6 +4,7 @@ Numba checks only the file that defines a cached function, so stale machine code
 edited. Here the name of a folder is a hash of all source files that compiled code can depend on.
 """
 
+import gc
 import hashlib
 import logging
 import os
@@ -85,10 +86,12 @@ class Waiting(event.Listener):
 
     def __init__(self) -> None:
         self._message, self._depth, self._start, self._spent = EVERY_TIME if FOLDER is None else ONCE, 0, 0.0, 0.0
+        self._collects = True
 
     def on_start(self, event: Any) -> None:
         if self._depth == 0:
-            self._start = time.perf_counter()
+            self._start, self._collects = time.perf_counter(), gc.isenabled()
+            gc.disable()  # to search the compiler's many objects for garbage would take a tenth of the time
             if self._message and self._spent > QUIET_SECONDS and is_ours(event):
                 logger.warning(self._message)
                 self._message = ""
@@ -96,8 +99,10 @@ class Waiting(event.Listener):
 
     def on_end(self, event: Any) -> None:
         self._depth -= 1
-        if self._depth == 0 and is_ours(event):
-            self._spent += time.perf_counter() - self._start
+        if self._depth == 0:
+            if self._collects:
+                gc.enable()
+            self._spent += time.perf_counter() - self._start if is_ours(event) else 0.0
 
 
 def is_ours(event: Any) -> bool:
