@@ -1,0 +1,194 @@
+"""Contributions of columns to sums of kernels that are products over the columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, lgamma, log, sqrt
+
+import numpy as np
+
+from pairloom.base.compiled import compiled, exp_minus
+from pairloom.base.typing import Array
+from pairloom.features.compiled_kernels import kernel_row
+from pairloom.features.contributions import Contrast, contribute_columns
+from pairloom.features.scaling import Scaler
+
+GAUSSIAN, LAPLACE, CAUCHY, LINEAR = 0, 1, 2, 5
+"""Codes of the kernels that are products, or sums, over the columns."""
+
+BLOCK = 32
+"""Landmarks at a time: their factors stay in the cache."""
+
+TAIL = 1e-11
+"""Bound of the term of degree 2 q of the integrand, relative to its value in the middle, for q nodes; the error of the
+integral is below a hundredth of it."""
+
+Rule = tuple[Array, Array, Array, Array]
+"""Quadrature rules: their numbers of nodes q, up to which change of the factors they suffice, nodes, and weights."""
+
+
+@lru_cache(maxsize=16)
+def quadrature(n_players: int) -> Rule:
+    """Return Gauss-Legendre rules on [0, 1], the last of which is exact for this number of players.
+
+    The integrand is a polynomial of degree P - 1: ceil(P / 2) nodes are exact. Fewer are enough where factors change
+    little: if r is the sum over the factors of |a - b| / (a + b), the coefficient of degree n is at most r^n / n!.
+    """
+    most = max(1, ceil(n_players / 2))
+    sizes = sorted({q for q in (*range(2, 12), 13, 16, 20, 26, 34, 46, 64, 90, 128) if q < most} | {most})
+    limits, nodes, weights = np.empty(len(sizes)), np.zeros((len(sizes), most)), np.zeros((len(sizes), most))
+    for k, q in enumerate(sizes):
+        at, share = np.polynomial.legendre.leggauss(q)
+        nodes[k, :q], weights[k, :q] = (at + 1.0) / 2.0, share / 2.0
+        limits[k] = np.exp((log(TAIL) + lgamma(2 * q + 1)) / (2 * q))
+    limits[-1] = np.inf
+    return np.array(sizes), limits, nodes, weights
+
+
+def contribute_kernels(contrast: Contrast, code: int, landmarks: Array, beta: Array, out: Array) -> None:
+    r"""Add those of a sum of kernels, sum_j beta_j k(u, l_j), to ``out``.
+
+    .. math::
+
+        \phi_i = \sum_j \beta_j (a_{ij} - b_{ij}) \int_0^1 \prod_{k \ne i} (t a_{kj} + (1 - t) b_{kj}) \, dt,
+
+    with the factors a of the row and b of the background row, the product over the columns of a player. The rows of
+    ``contrast`` are scaled such that the width of the kernel is 1. ``code``: that of the kernel, Gaussian, Laplace or
+    Cauchy; ``landmarks`` (d, m), ``beta`` (m, classes).
+
+    Cost: for each pair of rows, about 5 P m q flops, for q up to P / 2.
+    """
+    used, group = np.unique(contrast.players, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(len(used) + 1))
+    own = np.zeros((len(contrast.rows), len(used), beta.shape[1]))
+    arrays = (np.ascontiguousarray(a[:, order], float) for a in (contrast.rows, contrast.background))
+    points = np.ascontiguousarray(landmarks[order], float)
+    contribute_products(code, *arrays, starts, points, beta, contrast.weights, quadrature(len(used)), own)
+    out[:, used] += own
+
+
+@dataclass(frozen=True)
+class ExpansionSum:
+    """Sums of kernels k(z, support) of scaled rows z: in ``terms``, supports (n, d) and coefficients (classes, n).
+
+    ``code``: that of the Gaussian, the Laplace, the Cauchy or the linear kernel; ``gamma``: its width.
+    """
+
+    scaler: Scaler
+    code: int
+    gamma: float
+    terms: Sequence[tuple[Array, Array]]
+
+    def add(self, X: Array, out: Array) -> None:
+        Z, k = self.scaler.apply(X), 0
+        for supports, coef in self.terms:
+            own = slice(k, k + len(coef))
+            for i, z in enumerate(Z if len(supports) else Z[:0]):
+                values = np.empty(len(supports), Z.dtype)
+                kernel_row(self.code, self.gamma, z, supports, values)
+                out[i, own] += coef.astype(float) @ values
+            k = own.stop
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        factor = sqrt(self.gamma) if self.code == GAUSSIAN else self.gamma
+        rows, background = (self.scaler.apply(X).astype(float) for X in (contrast.rows, contrast.background))
+        k = 0
+        for supports, coef in self.terms:
+            own = slice(k, k + len(coef))
+            k, beta = own.stop, np.ascontiguousarray(coef.T, float)
+            if not len(supports):
+                continue
+            one = Contrast(rows, background, contrast.players, np.ascontiguousarray(contrast.weights[:, :, own]))
+            added = np.zeros((*out.shape[:2], len(coef)))
+            if self.code == LINEAR:
+                plain = np.zeros(rows.shape[1]), np.zeros(0), np.ones(rows.shape[1])
+                contribute_columns(*one, *plain, supports.T.astype(float) @ beta, added)
+            else:
+                scaled = one._replace(rows=factor * rows, background=factor * background)
+                contribute_kernels(scaled, self.code, factor * supports.T.astype(float), beta, added)
+            out[:, :, own] += added
+
+
+@compiled
+def contribute_products(
+    code: int, U: Array, V: Array, starts: Array, landmarks: Array, beta: Array, weights: Array, rule: Rule, out: Array
+) -> None:
+    """Add those of all pairs of rows; ``starts``: the first column of each player, and the end."""
+    n_players = len(starts) - 1
+    others = np.empty((len(V), n_players, BLOCK))
+    a, steps, sums = np.empty((n_players, BLOCK)), np.empty((n_players, BLOCK)), np.empty((n_players, BLOCK))
+    before, now = np.empty((n_players, BLOCK)), np.empty((n_players, BLOCK))
+    coef = np.zeros((beta.shape[1], BLOCK))
+    for first in range(0, landmarks.shape[1], BLOCK):
+        n = min(BLOCK, landmarks.shape[1] - first)
+        points = np.zeros((landmarks.shape[0], BLOCK))
+        points[:, :n] = landmarks[:, first : first + n]
+        for k in range(beta.shape[1]):
+            coef[k, :] = 0.0
+            coef[k, :n] = beta[first : first + n, k]
+        for b in range(len(V)):
+            fill_factors(code, V[b], starts, points, others[b])
+        for i in range(len(U)):
+            fill_factors(code, U[i], starts, points, a)
+            for b in range(len(V)):
+                integrate(a, others[b], rule, steps, before, now, sums)
+                for p in range(n_players):
+                    for k in range(beta.shape[1]):
+                        total = 0.0
+                        for j in range(BLOCK):
+                            total += coef[k, j] * steps[p, j] * sums[p, j]
+                        out[i, p, k] += weights[i, b, k] * total
+
+
+@compiled
+def fill_factors(code: int, u: Array, starts: Array, points: Array, out: Array) -> None:
+    """Fill ``out`` (players, block) with the factors of a row."""
+    for p in range(len(starts) - 1):
+        own = out[p]
+        own[:] = 1.0 if code == CAUCHY else 0.0
+        for c in range(starts[p], starts[p + 1]):
+            x, point = u[c], points[c]
+            for j in range(BLOCK):
+                away = x - point[j]
+                if code == CAUCHY:
+                    own[j] *= 1.0 + away * away
+                elif code == LAPLACE:
+                    own[j] += abs(away)
+                else:
+                    own[j] += away * away
+        for j in range(BLOCK):
+            own[j] = 1.0 / own[j] if code == CAUCHY else exp_minus(own[j])
+
+
+@compiled
+def integrate(a: Array, b: Array, rule: Rule, steps: Array, before: Array, now: Array, sums: Array) -> None:
+    """Fill ``steps`` with a - b, and ``sums`` with the integrals of the products of all other factors.
+
+    Products of the factors before and after each one avoid divisions by factors close to 0.
+    """
+    sizes, limits, nodes, weights = rule
+    n_players = a.shape[0]
+    change, after = np.zeros(BLOCK), np.empty(BLOCK)
+    for p in range(n_players):
+        for j in range(BLOCK):
+            steps[p, j] = a[p, j] - b[p, j]
+            sums[p, j] = 0.0
+            change[j] += abs(steps[p, j]) / (a[p, j] + b[p, j] + 1e-300)
+    largest, chosen = change.max(), 0
+    while limits[chosen] < largest:
+        chosen += 1
+    for q in range(sizes[chosen]):
+        t, share = nodes[chosen, q], weights[chosen, q]
+        before[0] = share
+        for p in range(n_players):
+            for j in range(BLOCK):
+                now[p, j] = b[p, j] + t * steps[p, j]
+            if p + 1 < n_players:
+                for j in range(BLOCK):
+                    before[p + 1, j] = before[p, j] * now[p, j]
+        after[:] = 1.0
+        for p in range(n_players - 1, -1, -1):
+            for j in range(BLOCK):
+                sums[p, j] += before[p, j] * after[j]
+                after[j] *= now[p, j]
