@@ -19,16 +19,19 @@ GAUSSIAN, LAPLACE, CAUCHY, LINEAR = 0, 1, 2, 5
 BLOCK = 32
 """Landmarks at a time: their factors stay in the cache."""
 
-TAIL = 1e-11
-"""Bound of the term of degree 2 q of the integrand, relative to its value in the middle, for q nodes; the error of the
-integral is below a hundredth of it."""
+TAILS = {"float32": 1e-6, "float64": 1e-11}
+"""Bounds, by the type of the numbers, of the term of degree 2 q of the integrand, relative to its value in the middle,
+for q nodes. The error of the integral is below a hundredth of it."""
+
+TINY = 1e-37
+"""Smallest factor."""
 
 Rule = tuple[Array, Array, Array, Array]
 """Quadrature rules: their numbers of nodes q, up to which change of the factors they suffice, nodes, and weights."""
 
 
 @lru_cache(maxsize=16)
-def quadrature(n_players: int) -> Rule:
+def quadrature(n_players: int, dtype: str) -> Rule:
     """Return Gauss-Legendre rules on [0, 1], the last of which is exact for this number of players.
 
     The integrand is a polynomial of degree P - 1: ceil(P / 2) nodes are exact. Fewer are enough where factors change
@@ -40,9 +43,9 @@ def quadrature(n_players: int) -> Rule:
     for k, q in enumerate(sizes):
         at, share = np.polynomial.legendre.leggauss(q)
         nodes[k, :q], weights[k, :q] = (at + 1.0) / 2.0, share / 2.0
-        limits[k] = np.exp((log(TAIL) + lgamma(2 * q + 1)) / (2 * q))
+        limits[k] = np.exp((log(TAILS[dtype]) + lgamma(2 * q + 1)) / (2 * q))
     limits[-1] = np.inf
-    return np.array(sizes), limits, nodes, weights
+    return np.array(sizes), limits, nodes.astype(dtype), weights.astype(dtype)
 
 
 def contribute_kernels(contrast: Contrast, code: int, landmarks: Array, beta: Array, out: Array) -> None:
@@ -56,15 +59,16 @@ def contribute_kernels(contrast: Contrast, code: int, landmarks: Array, beta: Ar
     ``contrast`` are scaled such that the width of the kernel is 1. ``code``: that of the kernel, Gaussian, Laplace or
     Cauchy; ``landmarks`` (d, m), ``beta`` (m, classes).
 
-    Cost: for each pair of rows, about 5 P m q flops, for q up to P / 2.
+    Cost: for each pair of rows, about 5 P m q flops, for q up to P / 2, in the type of the landmarks.
     """
+    dtype = landmarks.dtype
     used, group = np.unique(contrast.players, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(len(used) + 1))
     own = np.zeros((len(contrast.rows), len(used), beta.shape[1]))
-    arrays = (np.ascontiguousarray(a[:, order], float) for a in (contrast.rows, contrast.background))
-    points = np.ascontiguousarray(landmarks[order], float)
-    contribute_products(code, *arrays, starts, points, beta, contrast.weights, quadrature(len(used)), own)
+    arrays = (np.ascontiguousarray(a[:, order], dtype) for a in (contrast.rows, contrast.background))
+    points = np.ascontiguousarray(landmarks[order])
+    contribute_products(code, *arrays, starts, points, beta, contrast.weights, quadrature(len(used), dtype.name), own)
     out[:, used] += own
 
 
@@ -92,7 +96,7 @@ class ExpansionSum:
 
     def contribute(self, contrast: Contrast, out: Array) -> None:
         factor = sqrt(self.gamma) if self.code == GAUSSIAN else self.gamma
-        rows, background = (self.scaler.apply(X).astype(float) for X in (contrast.rows, contrast.background))
+        rows, background = self.scaler.apply(contrast.rows), self.scaler.apply(contrast.background)
         k = 0
         for supports, coef in self.terms:
             own = slice(k, k + len(coef))
@@ -102,11 +106,11 @@ class ExpansionSum:
             one = Contrast(rows, background, contrast.players, np.ascontiguousarray(contrast.weights[:, :, own]))
             added = np.zeros((*out.shape[:2], len(coef)))
             if self.code == LINEAR:
-                plain = np.zeros(rows.shape[1]), np.zeros(0), np.ones(rows.shape[1])
+                plain = np.zeros(rows.shape[1], rows.dtype), np.zeros(0, rows.dtype), np.ones(rows.shape[1], rows.dtype)
                 contribute_columns(*one, *plain, supports.T.astype(float) @ beta, added)
             else:
-                scaled = one._replace(rows=factor * rows, background=factor * background)
-                contribute_kernels(scaled, self.code, factor * supports.T.astype(float), beta, added)
+                scaled, points = one._replace(rows=factor * rows, background=factor * background), factor * supports.T
+                contribute_kernels(scaled, self.code, np.ascontiguousarray(points), beta, added)
             out[:, :, own] += added
 
 
@@ -115,14 +119,14 @@ def contribute_products(
     code: int, U: Array, V: Array, starts: Array, landmarks: Array, beta: Array, weights: Array, rule: Rule, out: Array
 ) -> None:
     """Add those of all pairs of rows; ``starts``: the first column of each player, and the end."""
-    n_players = len(starts) - 1
-    others = np.empty((len(V), n_players, BLOCK))
-    a, steps, sums = np.empty((n_players, BLOCK)), np.empty((n_players, BLOCK)), np.empty((n_players, BLOCK))
-    before, now = np.empty((n_players, BLOCK)), np.empty((n_players, BLOCK))
+    kind, n_players = U.dtype, len(starts) - 1
+    others, a = np.empty((len(V), n_players, BLOCK), kind), np.empty((n_players, BLOCK), kind)
+    steps, sums = np.empty((n_players, BLOCK), kind), np.empty((n_players, BLOCK), kind)
+    now = np.empty((n_players, BLOCK), kind)
     coef = np.zeros((beta.shape[1], BLOCK))
     for first in range(0, landmarks.shape[1], BLOCK):
         n = min(BLOCK, landmarks.shape[1] - first)
-        points = np.zeros((landmarks.shape[0], BLOCK))
+        points = np.zeros((landmarks.shape[0], BLOCK), kind)
         points[:, :n] = landmarks[:, first : first + n]
         for k in range(beta.shape[1]):
             coef[k, :] = 0.0
@@ -132,7 +136,7 @@ def contribute_products(
         for i in range(len(U)):
             fill_factors(code, U[i], starts, points, a)
             for b in range(len(V)):
-                integrate(a, others[b], rule, steps, before, now, sums)
+                integrate(a, others[b], rule, steps, now, sums)
                 for p in range(n_players):
                     for k in range(beta.shape[1]):
                         total = 0.0
@@ -144,6 +148,7 @@ def contribute_products(
 @compiled
 def fill_factors(code: int, u: Array, starts: Array, points: Array, out: Array) -> None:
     """Fill ``out`` (players, block) with the factors of a row."""
+    one = u.dtype.type(1)
     for p in range(len(starts) - 1):
         own = out[p]
         own[:] = 1.0 if code == CAUCHY else 0.0
@@ -152,43 +157,39 @@ def fill_factors(code: int, u: Array, starts: Array, points: Array, out: Array) 
             for j in range(BLOCK):
                 away = x - point[j]
                 if code == CAUCHY:
-                    own[j] *= 1.0 + away * away
+                    own[j] *= one + away * away
                 elif code == LAPLACE:
                     own[j] += abs(away)
                 else:
                     own[j] += away * away
         for j in range(BLOCK):
-            own[j] = 1.0 / own[j] if code == CAUCHY else exp_minus(own[j])
+            own[j] = one / own[j] if code == CAUCHY else exp_minus(own[j])
 
 
 @compiled
-def integrate(a: Array, b: Array, rule: Rule, steps: Array, before: Array, now: Array, sums: Array) -> None:
+def integrate(a: Array, b: Array, rule: Rule, steps: Array, now: Array, sums: Array) -> None:
     """Fill ``steps`` with a - b, and ``sums`` with the integrals of the products of all other factors.
 
-    Products of the factors before and after each one avoid divisions by factors close to 0.
+    The product of the others is that of all, divided by the factor. A factor that is nearly 0 is harmless: its step is
+    as small.
     """
     sizes, limits, nodes, weights = rule
-    n_players = a.shape[0]
-    change, after = np.zeros(BLOCK), np.empty(BLOCK)
-    for p in range(n_players):
+    tiny, change, product = a.dtype.type(TINY), np.zeros(BLOCK, a.dtype), np.empty(BLOCK, a.dtype)
+    for p in range(a.shape[0]):
         for j in range(BLOCK):
             steps[p, j] = a[p, j] - b[p, j]
             sums[p, j] = 0.0
-            change[j] += abs(steps[p, j]) / (a[p, j] + b[p, j] + 1e-300)
+            change[j] += abs(steps[p, j]) / (a[p, j] + b[p, j] + tiny)
     largest, chosen = change.max(), 0
     while limits[chosen] < largest:
         chosen += 1
     for q in range(sizes[chosen]):
         t, share = nodes[chosen, q], weights[chosen, q]
-        before[0] = share
-        for p in range(n_players):
+        product[:] = share
+        for p in range(a.shape[0]):
             for j in range(BLOCK):
-                now[p, j] = b[p, j] + t * steps[p, j]
-            if p + 1 < n_players:
-                for j in range(BLOCK):
-                    before[p + 1, j] = before[p, j] * now[p, j]
-        after[:] = 1.0
-        for p in range(n_players - 1, -1, -1):
+                now[p, j] = max(b[p, j] + t * steps[p, j], tiny)
+                product[j] *= now[p, j]
+        for p in range(a.shape[0]):
             for j in range(BLOCK):
-                sums[p, j] += before[p, j] * after[j]
-                after[j] *= now[p, j]
+                sums[p, j] += product[j] / now[p, j]

@@ -5,49 +5,49 @@ import numpy as np
 from pairloom.base.compiled import compiled
 from pairloom.base.typing import Array
 from pairloom.engines.boosting import TreeArrays
-from pairloom.features.leaf_contributions import BACKGROUND, NOBODY, ROW, spread_value, step_back
+from pairloom.features.leaf_contributions import BITS, new_walk, part, resume, spread_value, undo
 
 
 @compiled
 def contribute_boosted(
     X: Array, background: Array, players: Array, weights: Array, trees: TreeArrays, grown: Array, out: Array
 ) -> None:  # fmt: skip
-    """Add those of the trees of a generation to ``out`` (rows, players, targets); ``X`` and ``background`` are bins.
-
-    The walk is that of :func:`~pairloom.features.leaf_contributions.contribute_leaves`.
-    """
-    n_players = out.shape[1]
-    sides, path = np.zeros(n_players, np.int8), np.empty(n_players, np.int32)
-    nodes, counts = np.empty(n_players, np.int32), np.empty(n_players, np.int32)
-    for k in range(len(grown)):
-        for t in range(grown[k]):
-            columns, masks, children, leaves = trees[0][k, t], trees[1][k, t], trees[2][k, t], trees[3][k, t]
-            for i in range(X.shape[0]):
-                for b in range(background.shape[0]):
-                    at, n, u, waiting = 0, 0, 0, 0
+    """Add those of the trees of a generation to ``out`` (rows, players, targets); ``X`` and ``background`` are bins."""
+    walk, second = new_walk(out.shape[1], trees[0].shape[2]), np.zeros(trees[0].shape[2], np.int64)
+    for first in range(0, len(background), BITS):
+        count = min(BITS, len(background) - first)
+        whole = (np.int64(1) << count) - 1
+        for k in range(len(grown)):
+            if not weights[:, :, k].any():
+                continue
+            for t in range(grown[k]):
+                columns, masks, children, leaves = trees[0][k, t], trees[1][k, t], trees[2][k, t], trees[3][k, t]
+                goes_second(background, first, count, columns, masks, second)
+                for i in range(X.shape[0]):
+                    at, alive, logged, waiting = 0, whole, 0, 0
                     while True:
                         c = columns[at]
                         if c >= 0:
-                            player = players[c]
-                            side = sides[player]
-                            mask = masks[at]
-                            way = (mask >> np.int64(background[b, c] if side == BACKGROUND else X[i, c])) & 1
-                            if side == NOBODY:
-                                other = (mask >> np.int64(background[b, c])) & 1
-                                if way != other:
-                                    nodes[waiting], counts[waiting] = children[at] + other, n
-                                    waiting += 1
-                                    path[n], sides[player] = player, ROW
-                                    n, u = n + 1, u + 1
-                            at = children[at] + way
+                            way = (masks[at] >> np.int64(X[i, c])) & 1
+                            same = alive & second[at] if way else alive & ~second[at]
+                            at, alive, logged, waiting = part(
+                                walk, players[c], children[at], way, alive, same, logged, waiting
+                            )
                             continue
-                        if n:
-                            spread_value(leaves[at] * weights[i, b, k], path, n, sides, u, n - u, k, out[i])
+                        if logged:
+                            spread_value(walk, logged, alive, first, leaves[at], weights, i, k, out)
                         if not waiting:
-                            step_back(0, n, path, sides)
+                            undo(walk, logged, 0)
                             break
                         waiting -= 1
-                        at = nodes[waiting]
-                        u -= step_back(counts[waiting], n, path, sides)
-                        n = counts[waiting] + 1
-                        sides[path[n - 1]] = BACKGROUND
+                        at, alive, logged = resume(walk, waiting, logged)
+
+
+@compiled
+def goes_second(background: Array, first: int, count: int, columns: Array, masks: Array, out: Array) -> None:
+    """Fill ``out`` (nodes,) with the background rows that go to the second child, as bits."""
+    for at in range(len(columns)):
+        out[at] = 0
+        if columns[at] >= 0:
+            for b in range(count):
+                out[at] |= ((masks[at] >> np.int64(background[first + b, columns[at]])) & 1) << b
