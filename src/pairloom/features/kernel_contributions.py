@@ -66,9 +66,9 @@ def contribute_kernels(contrast: Contrast, code: int, landmarks: Array, beta: Ar
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(len(used) + 1))
     own = np.zeros((len(contrast.rows), len(used), beta.shape[1]))
-    arrays = (np.ascontiguousarray(a[:, order], dtype) for a in (contrast.rows, contrast.background))
+    U, V = (np.ascontiguousarray(a[:, order], dtype) for a in (contrast.rows, contrast.background))
     points = np.ascontiguousarray(landmarks[order])
-    contribute_products(code, *arrays, starts, points, beta, contrast.weights, quadrature(len(used), dtype.name), own)
+    contribute_products(code, U, V, starts, points, beta, contrast.weights, quadrature(len(used), dtype.name), own)
     out[:, used] += own
 
 

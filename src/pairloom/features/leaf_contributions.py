@@ -126,11 +126,11 @@ def spread_value(
     for q in range(logged):
         # A player may be in the log several times; the first time, nothing was noted of it before.
         walk[PATH, n] = walk[LOG, q]
-        new = np.int64((walk[BEFORE, q] | walk[WAS_OUT, q]) == 0)
+        new = int((walk[BEFORE, q] | walk[WAS_OUT, q]) == 0)
         v += new & walk[OUT, walk[LOG, q]]
         n += new
     while alive:
-        bit = alive & -alive
+        bit = int(alive & -alive)
         alive ^= bit
         b = PLACES[bit % 67]
         u = 0
@@ -198,21 +198,19 @@ def contribute_leaves(
             column, threshold, child, missing = columns[t], values[t], yes[t], missing_yes[t]
             first_child[:] = UNKNOWN
             for i in range(X.shape[0]):
-                at, alive, logged, waiting = 0, whole, 0, 0
+                at, alive, logged, waiting = 0, int(whole), 0, 0
                 while True:
                     here = child[at]
                     if here != at:
                         c = column[at]
                         value = X[i, c]
-                        no = np.int64(not (missing[at] if np.isnan(value) else value <= threshold[at]))
+                        no = int(not (missing[at] if np.isnan(value) else value <= threshold[at]))
                         if first_child[at] == UNKNOWN:
                             first_child[at] = rows_up_to(known[0][c], known[1][c], threshold[at])
                             if missing[at]:
                                 first_child[at] |= known[2][c]
-                        same = alive & (first_child[at] ^ -no)
-                        at, alive, logged, waiting = part(
-                            walk, players[c], here, no, alive, same, logged, waiting
-                        )
+                        same = int(alive & (first_child[at] ^ -no))
+                        at, alive, logged, waiting = part(walk, players[c], here, no, alive, same, logged, waiting)
                         continue
                     if logged:
                         cell = t * size + cells[t, 0, at]

@@ -24,12 +24,12 @@ def contribute_boosted(
                 columns, masks, children, leaves = trees[0][k, t], trees[1][k, t], trees[2][k, t], trees[3][k, t]
                 goes_second(background, first, count, columns, masks, second)
                 for i in range(X.shape[0]):
-                    at, alive, logged, waiting = 0, whole, 0, 0
+                    at, alive, logged, waiting = 0, int(whole), 0, 0
                     while True:
                         c = columns[at]
                         if c >= 0:
                             way = (masks[at] >> np.int64(X[i, c])) & 1
-                            same = alive & second[at] if way else alive & ~second[at]
+                            same = int(alive & second[at] if way else alive & ~second[at])
                             at, alive, logged, waiting = part(
                                 walk, players[c], children[at], way, alive, same, logged, waiting
                             )
