@@ -19,9 +19,8 @@ GAUSSIAN, LAPLACE, CAUCHY, LINEAR = 0, 1, 2, 5
 BLOCK = 32
 """Landmarks at a time: their factors stay in the cache."""
 
-TAILS = {"float32": 1e-6, "float64": 1e-11}
-"""Bounds, by the type of the numbers, of the term of degree 2 q of the integrand, relative to its value in the middle,
-for q nodes. The error of the integral is below a hundredth of it."""
+ERRORS = {"float32": 1e-8, "float64": 1e-13}
+"""Bounds of the error of an integral by its first term, relative to the integrand in the middle, by type."""
 
 TINY = 1e-37
 """Smallest factor."""
@@ -35,7 +34,8 @@ def quadrature(n_players: int, dtype: str) -> Rule:
     """Return Gauss-Legendre rules on [0, 1], the last of which is exact for this number of players.
 
     The integrand is a polynomial of degree P - 1: ceil(P / 2) nodes are exact. Fewer are enough where factors change
-    little: if r is the sum over the factors of |a - b| / (a + b), the coefficient of degree n is at most r^n / n!.
+    little. If r is the sum over the factors of |a - b| / (a + b), the coefficient of degree n is at most
+    binomial(P, n) (r / P)^n, and the error of q nodes is 4^q q!^4 / ((2 q + 1) (2 q)!^2) times that of degree 2 q.
     """
     most = max(1, ceil(n_players / 2))
     sizes = sorted({q for q in (*range(2, 12), 13, 16, 20, 26, 34, 46, 64, 90, 128) if q < most} | {most})
@@ -43,7 +43,9 @@ def quadrature(n_players: int, dtype: str) -> Rule:
     for k, q in enumerate(sizes):
         at, share = np.polynomial.legendre.leggauss(q)
         nodes[k, :q], weights[k, :q] = (at + 1.0) / 2.0, share / 2.0
-        limits[k] = np.exp((log(TAILS[dtype]) + lgamma(2 * q + 1)) / (2 * q))
+        of_power = q * log(4.0) + 4 * lgamma(q + 1) - log(2 * q + 1) - 2 * lgamma(2 * q + 1)
+        ways = lgamma(n_players + 1) - lgamma(2 * q + 1) - lgamma(max(1, n_players - 2 * q + 1))
+        limits[k] = n_players * np.exp((log(ERRORS[dtype]) - of_power - ways) / (2 * q))
     limits[-1] = np.inf
     return np.array(sizes), limits, nodes.astype(dtype), weights.astype(dtype)
 
@@ -148,7 +150,7 @@ def contribute_products(
 @compiled
 def fill_factors(code: int, u: Array, starts: Array, points: Array, out: Array) -> None:
     """Fill ``out`` (players, block) with the factors of a row."""
-    one = u.dtype.type(1)
+    one, tiny = u.dtype.type(1), u.dtype.type(TINY)
     for p in range(len(starts) - 1):
         own = out[p]
         own[:] = 1.0 if code == CAUCHY else 0.0
@@ -163,23 +165,23 @@ def fill_factors(code: int, u: Array, starts: Array, points: Array, out: Array) 
                 else:
                     own[j] += away * away
         for j in range(BLOCK):
-            own[j] = one / own[j] if code == CAUCHY else exp_minus(own[j])
+            own[j] = max(tiny, one / own[j] if code == CAUCHY else exp_minus(own[j]))
 
 
 @compiled
 def integrate(a: Array, b: Array, rule: Rule, steps: Array, now: Array, sums: Array) -> None:
     """Fill ``steps`` with a - b, and ``sums`` with the integrals of the products of all other factors.
 
-    The product of the others is that of all, divided by the factor. A factor that is nearly 0 is harmless: its step is
-    as small.
+    The product of the others is that of all, divided by the factor. A factor that is nearly 0 at all nodes is harmless:
+    so is its step.
     """
     sizes, limits, nodes, weights = rule
-    tiny, change, product = a.dtype.type(TINY), np.zeros(BLOCK, a.dtype), np.empty(BLOCK, a.dtype)
+    change, product = np.zeros(BLOCK, a.dtype), np.empty(BLOCK, a.dtype)
     for p in range(a.shape[0]):
         for j in range(BLOCK):
             steps[p, j] = a[p, j] - b[p, j]
             sums[p, j] = 0.0
-            change[j] += abs(steps[p, j]) / (a[p, j] + b[p, j] + tiny)
+            change[j] += abs(steps[p, j]) / (a[p, j] + b[p, j])
     largest, chosen = change.max(), 0
     while limits[chosen] < largest:
         chosen += 1
@@ -188,7 +190,7 @@ def integrate(a: Array, b: Array, rule: Rule, steps: Array, now: Array, sums: Ar
         product[:] = share
         for p in range(a.shape[0]):
             for j in range(BLOCK):
-                now[p, j] = max(b[p, j] + t * steps[p, j], tiny)
+                now[p, j] = b[p, j] + t * steps[p, j]
                 product[j] *= now[p, j]
         for p in range(a.shape[0]):
             for j in range(BLOCK):

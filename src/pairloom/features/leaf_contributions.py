@@ -29,12 +29,13 @@ TABLE = 32
 SHARES = np.array([[factorial(u - 1) * factorial(v) / factorial(u + v) if u else 0.0 for v in range(TABLE)]
                    for u in range(TABLE)])  # fmt: skip
 
-FAILED, OUT, PATH, NODES, ALIVE, MARKS, LOG, BEFORE, WAS_OUT = range(9)
+FAILED, OUT, PATH, NODES, ALIVE, MARKS, LOG, BEFORE, WAS_OUT, SIZE, OUTS = range(11)
 """Rows of the memory of a walk; one array, since Numba counts references to arrays in tuples at each use.
 
-By player: the background rows that fail its conditions, as bits, and whether the row does. PATH: the players of a leaf.
+By player: the background rows that fail its conditions, as bits, and whether the row does. PATH: the players noted.
 NODES, ALIVE, MARKS: nodes to visit later, their background rows, and the length of the log there; negative where only
-the background rows part. LOG, BEFORE, WAS_OUT: players that were changed, with FAILED and OUT before."""
+the background rows part. LOG, BEFORE, WAS_OUT: players that were changed, with FAILED and OUT before. SIZE, OUTS: with a log of this length, the
+number of players in PATH, and how many of them the row fails."""
 
 
 @compiled
@@ -54,13 +55,17 @@ def leaf_share(u: int, v: int) -> float:
 @compiled
 def new_walk(n_players: int, n_nodes: int) -> Array:
     """Return the memory of a walk."""
-    return np.zeros((9, max(n_players, n_nodes // 2 + 2)), np.int64)
+    return np.zeros((11, max(n_players, n_nodes // 2 + 3)), np.int64)
 
 
 @compiled
 def note(walk: Array, player: int, failed: int, out: int, logged: int) -> int:
     """Set what is noted of a player, and log what to undo; return the length of the log."""
     walk[LOG, logged], walk[BEFORE, logged], walk[WAS_OUT, logged] = player, walk[FAILED, player], walk[OUT, player]
+    size = walk[SIZE, logged]
+    walk[PATH, size] = player
+    walk[SIZE, logged + 1] = size + ((walk[FAILED, player] | walk[OUT, player]) == 0)
+    walk[OUTS, logged + 1] = walk[OUTS, logged] + out - walk[OUT, player]
     walk[FAILED, player], walk[OUT, player] = failed, out
     return logged + 1
 
@@ -122,13 +127,7 @@ def spread_value(
 
     The leaf counts for the sets of players with all u players of the row, and none of the v of the background.
     """
-    n = v = 0
-    for q in range(logged):
-        # A player may be in the log several times; the first time, nothing was noted of it before.
-        walk[PATH, n] = walk[LOG, q]
-        new = int((walk[BEFORE, q] | walk[WAS_OUT, q]) == 0)
-        v += new & walk[OUT, walk[LOG, q]]
-        n += new
+    n, v = walk[SIZE, logged], walk[OUTS, logged]
     while alive:
         bit = int(alive & -alive)
         alive ^= bit
