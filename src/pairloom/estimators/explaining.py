@@ -212,6 +212,24 @@ class ExplainedEstimator(StreamEstimator):
         return numbers.astype(dtype) if self._encoder is None else self._encoder.encode_numbers(numbers, dtype)
 
 
+def importance_shown(model: ExplainedEstimator) -> list[tuple[str, float]]:
+    """Return columns and their shares in the importance of all, the largest first, for pages and reports.
+
+    Empty where the importance would be sampled, which takes long, and while there is nothing to compare with.
+    """
+    stream = model.stream_
+    if stream.state is None or model._newest is None or (model._newest.counts > 0).sum() < len(model._newest.counts):
+        return []
+    if stream.model.explainable(stream.learned) is None:
+        return []
+    found = model.importance(background=SHOWN_BACKGROUND)
+    total = sum(found.values())
+    return [(name, value / total) for name, value in found.items()] if total > 0 else []
+
+
+SHOWN_BACKGROUND = 8
+"""Background rows of ``importance_shown``."""
+
 NO_ROWS = (
     "this model keeps no rows to compare with: it has too many columns and classes, or its file is from an earlier "
     "version and it has not learned since: pass typical rows, {}"

@@ -34,8 +34,8 @@ FAILED, OUT, PATH, NODES, ALIVE, MARKS, LOG, BEFORE, WAS_OUT, SIZE, OUTS = range
 
 By player: the background rows that fail its conditions, as bits, and whether the row does. PATH: the players noted.
 NODES, ALIVE, MARKS: nodes to visit later, their background rows, and the length of the log there; negative where only
-the background rows part. LOG, BEFORE, WAS_OUT: players that were changed, with FAILED and OUT before. SIZE, OUTS: with a log of this length, the
-number of players in PATH, and how many of them the row fails."""
+the background rows part. LOG, BEFORE, WAS_OUT: players that were changed, with FAILED and OUT before. SIZE, OUTS: with
+a log of this length, the number of players in PATH, and how many of them the row fails."""
 
 
 @compiled
