@@ -92,7 +92,7 @@ def test_flatten_files_and_memory(form, tmp_path):
             for one in (other, expected):
                 one.partial_fit(frame.iloc[100:], y[100:])
             assert same(other.state_, expected.state_)
-    assert model.nbytes_ == model.stream_.nbytes + model._encoder.nbytes + nbytes(model._windows)
+    assert model.nbytes_ == model.stream_.nbytes + model._encoder.nbytes + nbytes((model._windows, model._newest))
 
 
 def test_memory_does_not_grow_with_new_categories():

@@ -22,7 +22,7 @@ CONFIG: Any = numba.config
 PACKAGE = Path(__file__).parent.parent
 
 NEVER_COMPILED = frozenset(
-    {"cli", "data", "estimators", "evaluation", "metrics", "persist", "race", "stream", "theory"}
+    {"cli", "data", "estimators", "evaluation", "explain", "metrics", "persist", "race", "stream", "theory"}
 )
 """Folders excluded from the hash: they have no compiled functions, and nothing in them is used by one."""
 

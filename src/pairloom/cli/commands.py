@@ -115,6 +115,7 @@ def predict(
     ] = None,
     proba: Annotated[bool, opt.option("--proba", help="Write probabilities instead of log-odds.")] = False,
     alert_rate: opt.AlertRate = None,
+    explain: opt.Explain = None,
     keep: Annotated[list[str] | None, opt.optional(help="Copy this column to the output; may be repeated.")] = None,
     format_: opt.InputFormat = opt.Format.AUTO,
     chunk: opt.ChunkRows = 10_000,
@@ -134,8 +135,9 @@ def predict(
 
         _exit(
             run(
-                model, files, out, proba=proba, alert_rate=alert_rate, keep=keep or [], format_=format_.value,
-                chunk_rows=chunk, on_bad_row=on_bad_row.value, quarantine=quarantine, as_json=as_json,
+                model, files, out, proba=proba, alert_rate=alert_rate, keep=keep or [], explain=explain,
+                format_=format_.value, chunk_rows=chunk, on_bad_row=on_bad_row.value, quarantine=quarantine,
+                as_json=as_json,
                 quiet=quiet,
             )
         )  # fmt: skip
@@ -198,12 +200,17 @@ def inspect(
     figure: Annotated[
         Path | None, opt.optional(help="Draw the race, the strata, or the ROC of the last rows.", dir_okay=False)
     ] = None,
+    importance: Annotated[
+        bool, opt.option("--importance", help="Print the mean absolute contribution of each column to the scores.")
+    ] = False,
     as_json: opt.Json = False,
     debug: opt.Debug = False,
 ) -> None:
     """Describe a model: parameters, columns, labels, AUC, drift, alerts and memory; or compare two models."""
     if other is not None and figure is not None:
         raise typer.BadParameter("is for one model", param_hint="--figure")
+    if other is not None and importance:
+        raise typer.BadParameter("is for one model", param_hint="--importance")
     check_outputs({"--figure": figure}, [model])
     with report_errors(debug):
         if other is not None:
@@ -213,7 +220,7 @@ def inspect(
             return
         from pairloom.cli.inspect import run
 
-        run(model, figure, as_json)
+        run(model, figure, as_json, importance)
 
 
 @app.command(epilog="Example: [bold]pairloom serve payments.pairloom --label fraud --out later.pairloom[/bold]")
@@ -236,6 +243,7 @@ def serve(
     ] = 10_000,
     resume: opt.Resume = False,
     alert_rate: opt.AlertRate = None,
+    explain: opt.Explain = None,
     monitor: opt.Monitor = None,
     quiet: opt.Quiet = False,
     debug: opt.Debug = False,
@@ -244,7 +252,8 @@ def serve(
 
     {"id": 7, "amount": 12.5} is answered with its score; {"id": 7, "label": 1} is learned.
 
-    With --alert-rate, replies contain "alert": true or false.
+    With --alert-rate, replies contain "alert": true or false. With --explain, they contain the "reasons" of the score;
+    with both, only replies to alerts do.
 
     An invalid line is answered with {"error": ...}. Checkpoints do not contain rows that wait for labels.
     """
@@ -256,7 +265,7 @@ def serve(
         _exit(
             run(
                 model, id_name=id_, label=label, pending=pending, out=out, checkpoint=checkpoint, every=every,
-                resume=resume, alert_rate=alert_rate, monitor=monitor, quiet=quiet,
+                resume=resume, alert_rate=alert_rate, explain=explain, monitor=monitor, quiet=quiet,
             )
         )  # fmt: skip
 

@@ -11,14 +11,17 @@ from pairloom.cli.console import AUC_WINDOW, print_result
 from pairloom.cli.history import alert_line, alert_values, drift_line, drift_values, file_line, file_values
 from pairloom.cli.mixture import mixture_lines, mixture_values
 from pairloom.cli.predict import load_classifier
+from pairloom.explain.sentences import printable
 
 PARTS = ("features", "pairs", "loss", "memory", "step", "penalty", "average", "rule", "budget", "portfolio")
 
 
-def run(path: Path, figure: Path | None, as_json: bool) -> None:
-    """Print a description of a model, and draw it."""
+def run(path: Path, figure: Path | None, as_json: bool, importance: bool = False) -> None:
+    """Print a description of a model, and draw it; with ``importance``, which columns matter for its scores."""
     model = load_classifier(path)
     values = describe(model, path)
+    if importance:
+        values["importance"] = model.importance()
     if figure is not None:
         draw(model, values, figure, path.name)
         values["figure"] = str(figure)
@@ -94,6 +97,8 @@ def _lines(values: dict[str, Any]) -> list[tuple[str, str]]:
     lines += [("drift", drift_line(values["drift"])), ("alerts", alert_line(values["alerts"]))]
     lines += [("columns" if k == 0 else "", text) for k, text in enumerate(column_lines(values))]
     lines += [("changes" if k == 0 else "", text) for k, text in enumerate(change_lines(values["changes"]))]
+    for k, (name, value) in enumerate(values.get("importance", {}).items()):
+        lines.append(("importance" if k == 0 else "", f"{value:.3g} {printable(name)}"))
     lines += [(name, text) for name, text in values["parts"].items() if name != "portfolio"]
     for name, own in values.get("strata", {}).items():
         shares = np.sort(np.asarray(own))[::-1] / max(np.sum(own), 1e-300)

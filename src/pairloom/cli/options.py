@@ -121,6 +121,10 @@ AlertRate = Annotated[
         help="Flag about this share of the rows; the alert budget is part of the model.", metavar="X", panel=OUTPUT
     ),
 ]
+Explain = Annotated[
+    int | None,
+    optional("--explain", min=1, help="Add this many reasons: columns that raise or lower the score.", panel=OUTPUT),
+]
 Json = Annotated[bool, option("--json", help="Print the result as JSON.", panel=OUTPUT)]
 Quiet = Annotated[bool, option("--quiet", "-q", help="Print errors only.", panel=OUTPUT)]
 Debug = Annotated[bool, option("--debug", help="Print a traceback on error.", panel=OUTPUT)]

@@ -88,15 +88,18 @@ def _score_chunk(
 
 def run(
     path: Path, files: Sequence[str], out: Path | None, *, proba: bool, alert_rate: float | None, keep: Sequence[str],
-    format_: str, chunk_rows: int, on_bad_row: str, quarantine: Path | None, as_json: bool, quiet: bool,
+    explain: int | None, format_: str, chunk_rows: int, on_bad_row: str, quarantine: Path | None, as_json: bool,
+    quiet: bool,
 ) -> int | None:  # fmt: skip
-    """Write the kept columns, the score or probability, and the alert of each row.
+    """Write the kept columns, the score or probability, the alert and the main reasons of each row.
 
     The alert budget in the file of the model does not change. Return the exit code of a signal, or None.
     """
     model = load_classifier(path)
     alerts = None if alert_rate is None else Alerts(model, alert_rate)
     names = [*keep, "probability" if proba else "score", *(["alert"] if alerts is not None else [])]
+    if explain is not None:
+        names += ["reasons"] if as_json else [f"reason_{k + 1}" for k in range(explain)]
     progress = Progress(quiet)
     reader = RowReader(model, keep=keep, labelled=False, missing=on_bad_row == "missing")
     with SignalGate() as gate, Outputs() as outputs:
@@ -109,6 +112,8 @@ def run(
             columns.append((expit(scores) if proba else scores).tolist())
             if alerts is not None:
                 columns.append(alerts.flags(scores).astype(int).tolist())
+            if explain is not None:
+                columns += _reasons(model.explain(batch.X, top=explain).top(), explain, as_json)
             rows = zip(*columns, strict=True)
             to.write(_json_lines(names, rows) if as_json else _csv(rows))
         outputs.commit()
@@ -118,6 +123,11 @@ def run(
         progress.note(f"Skipped {bad.count:,} malformed rows.")
     bad.note(progress)
     return gate.exit_code
+
+
+def _reasons(found: list[list[str]], n: int, as_json: bool) -> list[list[Any]]:
+    """Return the reasons of the rows as one column of lists, or as n columns."""
+    return [list(found)] if as_json else [[one[k] if k < len(one) else "" for one in found] for k in range(n)]
 
 
 def _csv(rows: Iterable[Any]) -> str:

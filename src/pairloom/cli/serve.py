@@ -30,7 +30,7 @@ from pairloom.data.readers.jsonl import parse_object
 from pairloom.data.readers.opening import Gate
 from pairloom.persist import save
 
-REPLY_KEYS = ("score", "probability", "alert", "learned", "late", "unknown", "error", "line")
+REPLY_KEYS = ("score", "probability", "alert", "reasons", "learned", "late", "unknown", "error", "line")
 """Keys of replies, besides the id."""
 
 MAX_LINE_BYTES = 1 << 23
@@ -62,7 +62,15 @@ class Pending:
 class Server:
     """Server that answers lines with a model."""
 
-    def __init__(self, model: Any, id_name: str, label: str, pending: int, alert_rate: float | None = None) -> None:
+    def __init__(
+        self,
+        model: Any,
+        id_name: str,
+        label: str,
+        pending: int,
+        alert_rate: float | None = None,
+        explain: int | None = None,
+    ) -> None:
         names = getattr(model, "feature_names_in_", None)
         if names is None:
             raise ValueError("serve requires a model with column names; this one was fitted on LIBSVM")
@@ -72,6 +80,7 @@ class Server:
         self.names = [str(name) for name in names]
         self.labels, self.pending = LabelReader.of(model), Pending(pending)
         self.alerts = None if alert_rate is None else Alerts(model, alert_rate)
+        self.explain = explain
         self.counts = dict.fromkeys(("scored", "learned", "late", "unknown", "errors"), 0)
 
     def answer(self, line: bytes | None, number: int) -> str:
@@ -108,14 +117,24 @@ class Server:
             return self._learn_pending(key, y)
         score = self.model.score_one(row)
         reply = {"score": score, "probability": float(expit(score))}
+        # With its label, a row may change the model before it is known whether it raises an alert.
+        early = self._reasons(row) if y is not None else {}
         if y is not None:
             reply |= self._learn(row, y)
         elif given.get(self.id_name) is not None:
             self.pending.add(key, row)
         if self.alerts is not None:
             reply["alert"] = bool(self.alerts.flags(score))
+        if reply.get("alert", self.alerts is None):
+            reply |= early or self._reasons(row)
         self.counts["scored"] += 1
         return reply
+
+    def _reasons(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the main reasons for the score of a row, if they were requested and there is something to compare."""
+        if self.explain is None or len(self.model.classes_) < 2:
+            return {}
+        return {"reasons": self.model.explain(row, top=self.explain).top()[0]}
 
     def _learn_pending(self, key: str, y: Any) -> dict[str, Any]:
         if key in self.pending.rows:
@@ -164,14 +183,14 @@ def read_lines(stream: Any, gate: Gate) -> Iterator[tuple[int, bytes | None]]:
 
 def run(
     path: Path, *, id_name: str, label: str, pending: int, out: Path | None, checkpoint: Path | None, every: int,
-    resume: bool, alert_rate: float | None, monitor: Path | None, quiet: bool,
+    resume: bool, alert_rate: float | None, explain: int | None, monitor: Path | None, quiet: bool,
 ) -> int | None:  # fmt: skip
     """Serve until the input ends or a signal arrives; return the exit code of the signal, or None."""
     model = load_classifier(path)
     checkpoints = None if checkpoint is None else open_checkpoints(checkpoint, every, resume)
     if checkpoints is not None:
         model = (checkpoints.newest() or (model, 0))[0]
-    server, progress = Server(model, id_name, label, pending, alert_rate), Progress(quiet)
+    server, progress = Server(model, id_name, label, pending, alert_rate, explain), Progress(quiet)
     start_monitor(model, monitor)
     stdin = open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115  stdin stays open
     with SignalGate() as gate, Outputs() as outputs:

@@ -1,6 +1,6 @@
 """The encoder of mixed columns: rows of several kinds in, rows of numbers out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, final
 from zlib import crc32
 
@@ -16,6 +16,9 @@ from pairloom.columns.reading import Values, read_row, read_table
 from pairloom.columns.state import CODES, COMPACT, MARKED, ColumnsState, Layouts, first_state
 from pairloom.columns.values import is_blank
 from pairloom.columns.windows import ColumnWindows
+
+Keep = Callable[[Any], None]
+"""Called with rows that are learned, to keep some of them."""
 
 UNKNOWN_CODE = -1
 """The code of a category that was never learned, while more categories can be added."""
@@ -97,8 +100,13 @@ class Encoder:
             return read_table(self.state, rows, self.part.on_text, dtype)
         return read_row(self.state, rows, self.part.on_text, dtype)
 
-    def learn(self, values: Values, weight: Array, dtype: str, windows: ColumnWindows | None = None) -> Array:
-        """Encode rows and learn them; ``windows``: those in which changes of the columns are found."""
+    def learn(
+        self, values: Values, weight: Array, dtype: str, windows: ColumnWindows | None = None, keep: Keep | None = None
+    ) -> Array:
+        """Encode rows and learn them; ``windows``: those in which changes of the columns are found.
+
+        ``keep`` is called with the values of the rows as numbers (rows, columns), with codes for categories.
+        """
         if not self.state.statistics.flags.writeable:
             # Mapped from a read-only file: joblib.load(..., mmap_mode="r").
             self.state = copy(self.state)
@@ -108,6 +116,8 @@ class Encoder:
         numbers = self._with_codes(values, learn=True)
         if windows is not None:
             windows.add(numbers, self.state.kinds, self.n_named)
+        if keep is not None:
+            keep(numbers)
         return self._encode(numbers, weight, dtype, learn=True)
 
     def count_malformed(self, counts: Mapping[str, int]) -> None:
@@ -116,11 +126,23 @@ class Encoder:
 
     def encode(self, rows: Table | Mapping[str, Any] | Sequence[Any], dtype: str) -> Array:
         """Encode rows; values of a column whose kind is still open are treated as missing until they are learned."""
+        return self.encode_numbers(self.numbers(self.readable(rows, dtype)), dtype)
+
+    def numbers(self, values: Values) -> Array:
+        """Return the values of rows as numbers (rows, columns): days, codes of categories, NaN for missing values."""
+        return self._with_codes(values, learn=False)
+
+    def encode_numbers(self, numbers: Array, dtype: str) -> Array:
+        """Encode rows given as ``numbers``."""
+        return self._encode(numbers, np.ones(0), dtype, learn=False)
+
+    def readable(self, rows: Table | Mapping[str, Any] | Sequence[Any], dtype: str) -> Values:
+        """Return valid values; those of a column whose kind is still open are missing."""
         values = self.read(rows, dtype)
         if values.kinds is not None:
             for j in np.flatnonzero(self.state.kinds == OPEN).tolist():
                 values.columns[j] = np.nan if values.one else np.full(values.n, np.nan)
-        return self._encode(self._with_codes(values, learn=False), np.ones(0), dtype, learn=False)
+        return values
 
     def compare(self, windows: ColumnWindows, values: Values) -> tuple[Array, Array]:
         """Compare rows with windows, as ``compare_with`` does; changes nothing."""

@@ -9,7 +9,7 @@ import numpy as np
 from pairloom.base.csr import is_sparse
 from pairloom.base.typing import Array
 from pairloom.base.validation import named_row
-from pairloom.columns.encoder import Encoder
+from pairloom.columns.encoder import Encoder, Keep
 from pairloom.columns.frames import Table, is_named, table_of
 from pairloom.columns.kinds import ColumnsLike, columns_of
 from pairloom.columns.reading import Values
@@ -36,6 +36,11 @@ class Incoming:
         n = self.rows.n if isinstance(self.rows, Values) else self.rows.shape[0]
         return n, self.rows.shape[1] if self.encoder is None else self.encoder.width
 
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, before they are encoded."""
+        return self.shape[1] if self.encoder is None else len(self.encoder.state.names)
+
     def __len__(self) -> int:
         return self.shape[0]
 
@@ -50,12 +55,17 @@ class Incoming:
         encoder = self.encoder or Encoder.of_table(columns_of(columns), self.rows, layouts)
         return replace(self, rows=encoder.read(self.rows, self.dtype), encoder=encoder)
 
-    def numbers(self, weight: Array, windows: ColumnWindows | None = None) -> Any:
-        """Return the rows as the model learns them; the encoder learns them too, and ``windows`` of their columns."""
+    def numbers(self, weight: Array, windows: ColumnWindows | None = None, keep: Keep | None = None) -> Any:
+        """Return the rows as the model learns them; the encoder learns them too, and ``windows`` of their columns.
+
+        ``keep`` is called with the rows before they are encoded (:meth:`Encoder.learn`).
+        """
         if self.encoder is not None:
-            return self.encoder.learn(self.rows, weight, self.dtype, windows)
+            return self.encoder.learn(self.rows, weight, self.dtype, windows, keep)
         if windows is not None:
             windows.add(self.rows.toarray() if is_sparse(self.rows) else self.rows)
+        if keep is not None:
+            keep(self.rows)
         return self.rows
 
 

@@ -81,6 +81,11 @@ class ColumnsState:
         )
 
     @property
+    def sources(self) -> Array:
+        """The column that each feature of a row comes from."""
+        return np.repeat(np.arange(len(self.names)), np.diff(self.starts, append=self.width))
+
+    @property
     def places(self) -> dict[str, int]:
         """The feature that has the code of each category column, in the layout COMPACT."""
         opened = set(self.open_categories)

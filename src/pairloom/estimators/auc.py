@@ -183,6 +183,10 @@ class AUCClassifier(PairwiseClassifier):
             writer.finish(self, whole=rest["whole"])
         return self
 
+    @property
+    def _explain_threads(self) -> int | None:
+        return self.n_jobs
+
     def _decide(self, rows: Any) -> Array:
         with several_threads(self.n_jobs if rows.shape[0] > SCORE_ROWS else 1):
             return super()._decide(rows)

@@ -29,6 +29,7 @@ from pairloom.columns.incoming import (
     table_by_position,
 )
 from pairloom.columns.kinds import columns_of
+from pairloom.columns.newest import NewestRows
 from pairloom.columns.report import report_of
 from pairloom.columns.state import COMPACT, MARKED, PLAIN, ColumnsState, Layouts
 from pairloom.columns.times import time_of_row, times_of_array, times_of_frame
@@ -94,6 +95,7 @@ class StreamEstimator(SavableEstimator):
     _class_counts: ClassCounts | None = field(default=None, init=False)
     _alerts: AlertBudget | None = field(default=None, init=False)
     _windows: ColumnWindows | None = field(default=None, init=False)
+    _newest: NewestRows | None = field(default=None, init=False)
     _file_columns: FileColumns | None = field(default=None, init=False)
 
     def _new_stream(self, labels: Labels | None, rows: Incoming) -> Stream:
@@ -129,7 +131,11 @@ class StreamEstimator(SavableEstimator):
     def nbytes_(self) -> int:
         """Bytes of all arrays of the model."""
         check_is_fitted(self)
-        return self.stream_.nbytes + nbytes(self._windows) + (0 if self._encoder is None else self._encoder.nbytes)
+        return (
+            self.stream_.nbytes
+            + nbytes((self._windows, self._newest))
+            + (0 if self._encoder is None else self._encoder.nbytes)
+        )
 
     @property
     def columns_(self) -> ColumnReport | None:
@@ -301,7 +307,7 @@ class StreamEstimator(SavableEstimator):
         if row.encoder is not None:
             names = row.encoder.state.names
             self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
-        self._windows = self._new_windows()
+        self._windows, self._newest = self._new_windows(), None
 
 
 def forgetting_of(

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,9 @@ from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.randomness import next_seed, seed_of
 from pairloom.base.typing import Array
 from pairloom.base.validation import check_weight, one_weight, positive_rows
+from pairloom.columns.encoder import Keep
 from pairloom.columns.incoming import Incoming
+from pairloom.columns.newest import NewestRows
 from pairloom.columns.report import warn_of_columns
 from pairloom.columns.state import ColumnsState
 from pairloom.estimators.alerts import ClassifierAlerts
@@ -140,7 +143,9 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         self._class_counts, weight = with_balanced_weight(
             self.class_weight, self._class_counts, self._labels, codes, weight
         )
-        self.stream_.learn(Batch(row.numbers(weight, self._windows), codes, weight, query_code(None), row.time))
+        self.stream_.learn(
+            Batch(row.numbers(weight, self._windows, self._keeper(codes)), codes, weight, query_code(None), row.time)
+        )
         self.stream_.warn_if_unstable(stacklevel=3)
         return self
 
@@ -181,7 +186,10 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
                 else:
                     self._labels = labels
                 part = incoming if all_rows else incoming[rows]
-                self._class_counts, batch = self._batch(self._class_counts, part, labels, codes[rows], weight[rows])
+                keeper = self._keeper(codes[rows])
+                self._class_counts, batch = self._batch(
+                    self._class_counts, part, labels, codes[rows], weight[rows], keeper
+                )
                 stream.learn(batch)
         stream.warn_if_unstable(stacklevel=4)
         return self
@@ -190,12 +198,14 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         self, X: Any, incoming: Incoming, labels: Labels, stream: Stream, codes: Array, weight: Array
     ) -> Self:
         """Learn all rows at once, then replace the model."""
-        counts, batch = self._batch(None, incoming, labels, codes, weight)
+        newest = NewestRows.empty(len(labels.classes), incoming.n_columns)
+        keep = None if newest is None else partial(newest.add, codes)
+        counts, batch = self._batch(None, incoming, labels, codes, weight, keep)
         stream.start_with(batch)
         stream.learn(batch)
         with DeferredSignals():
             self._begin(X, incoming, stream)
-            self._labels, self._class_counts = labels, counts
+            self._labels, self._class_counts, self._newest = labels, counts, newest
         stream.warn_if_unstable(stacklevel=5)
         return self
 
@@ -203,15 +213,16 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         """Replace the model and store the columns of X."""
         validate_data(self, X, reset=True, skip_check_array=True)
         self._encoder, self.stream_ = incoming.encoder, stream
-        self._windows = self._new_windows()
+        self._windows, self._newest = self._new_windows(), None
         self._forget()
 
     def _batch(
-        self, counts: ClassCounts | None, rows: Incoming, labels: Labels, codes: Array, weight: Array
-    ) -> tuple[ClassCounts | None, Batch]:
+        self, counts: ClassCounts | None, rows: Incoming, labels: Labels, codes: Array, weight: Array,
+        keep: Keep | None,
+    ) -> tuple[ClassCounts | None, Batch]:  # fmt: skip
         """Return the class counts after these rows, and the rows to learn."""
         counts, weight = with_balanced_weight(self.class_weight, counts, labels, codes, weight)
-        numbers = rows.numbers(weight, self._windows)
+        numbers = rows.numbers(weight, self._windows, keep)
         return counts, Batch(numbers, codes, weight, query_codes(None, len(codes)), rows.time)
 
     def _pieces(self, work: DeferredSignals, n: int) -> Iterator[slice]:

@@ -1,5 +1,6 @@
 """Predictions of a classifier: log-odds, probabilities, and the AUC of the newest rows."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -7,15 +8,15 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from pairloom.base.typing import Array
-from pairloom.estimators.base import StreamEstimator
 from pairloom.estimators.class_weight import ClassWeight
+from pairloom.estimators.explaining import ExplainedEstimator, Target
 from pairloom.metrics.auc import mean_auc
 from pairloom.metrics.intervals import Area, mean_area
 from pairloom.stream.calibration import Calibration, Fit
 from pairloom.stream.drift import DriftWatch
 
 
-class ClassifierPredictions(StreamEstimator):
+class ClassifierPredictions(ExplainedEstimator):
     """Base class of classifiers: the methods that read the model without changing it.
 
     Attributes
@@ -150,6 +151,29 @@ class ClassifierPredictions(StreamEstimator):
         if decisions.ndim == 1:
             return -decisions if positive == labels.classes[0] else decisions
         return np.asarray(decisions[:, labels.classes.tolist().index(positive)])
+
+    def _labels_to_explain(self, rows: Array, label: Any) -> Sequence[tuple[Any, Array]]:
+        classes, every = self._labels.classes.tolist(), np.arange(rows.shape[0])
+        if len(classes) < 2:
+            raise ValueError(f"explain needs rows of two classes; all rows so far are of {classes[0]!r}")
+        chosen = self.pos_label if label is None else label
+        if chosen is None and len(classes) == 2:
+            chosen = classes[1]
+        if chosen is None:
+            decisions = self._decide(rows).argmax(axis=1)
+            return [(classes[k], np.flatnonzero(decisions == k)) for k in np.unique(decisions).tolist()]
+        if chosen not in classes:
+            raise ValueError(f"label={chosen!r} is not one of the classes {classes}")
+        return [(chosen, every)]
+
+    def _target_of(self, label: Any) -> Target:
+        labels, fit = self._labels, self._platt_fit
+        code = int(labels.codes[label])
+        others = np.array([k for k in labels.groups if k != code])
+        if len(fit.a) > 1:
+            return Target(code, float(fit.a[code]), float(fit.b[code]), others)
+        sign = labels.sign if label == labels.classes[1] else -labels.sign
+        return Target(0, sign * float(fit.a[0]), sign * float(fit.b[0]), others)
 
     def _probabilities(self, rows: Any) -> Array:
         if len(self._labels.classes) < 2:

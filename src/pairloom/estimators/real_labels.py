@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,9 +17,10 @@ from pairloom.base.typing import Array
 from pairloom.base.validation import check_numeric, check_weight, one_weight, positive_rows
 from pairloom.columns.report import warn_of_columns
 from pairloom.columns.state import ColumnsState
-from pairloom.estimators.base import StreamEstimator, forgetting_of
+from pairloom.estimators.base import forgetting_of
 from pairloom.estimators.card import Card, Growth, model_kind
 from pairloom.estimators.class_labels import Labels
+from pairloom.estimators.explaining import ExplainedEstimator, Target
 from pairloom.estimators.parameters import estimator
 from pairloom.features import FeatureMap
 from pairloom.features.fourier import feature_map
@@ -38,7 +40,7 @@ FLOAT_MAX = float(np.finfo(float).max)
 
 
 @estimator
-class PairwiseEstimator(StreamEstimator):
+class PairwiseEstimator(ExplainedEstimator):
     """Base class of estimators that learn a score <w, phi(x)> from pairs of rows with real labels, in one pass.
 
     ``fit``, ``partial_fit`` on any chunks and ``learn_one`` give the same model, bit for bit, for the same rows in the
@@ -122,7 +124,8 @@ class PairwiseEstimator(StreamEstimator):
             self._remember_columns(row)
             seed_of(self.random_state)
             self.stream_ = stream
-        stream.learn(Batch(row.numbers(weight), label, weight, query, row.time))
+        keep = self._keeper(np.zeros(1, np.int64))
+        stream.learn(Batch(row.numbers(weight, keep=keep), label, weight, query, row.time))
         stream.warn_if_unstable(stacklevel=3)
         return self
 
@@ -174,6 +177,14 @@ class PairwiseEstimator(StreamEstimator):
         gamma = getattr(self._learned.phi, "gamma", None)
         return gamma.item() if gamma is not None and gamma.ndim == 0 else gamma
 
+    def _labels_to_explain(self, rows: Array, label: Any) -> Sequence[tuple[Any, Array]]:
+        if label is not None:
+            raise ValueError(f"label= is for classifiers: {type(self).__name__} has one score; got {label!r}")
+        return [(None, np.arange(rows.shape[0]))]
+
+    def _target_of(self, label: Any) -> Target:
+        return Target(0, 1.0, float(self._predictions(np.zeros(1))[0]), np.zeros(1, np.int64))
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -197,11 +208,14 @@ class PairwiseEstimator(StreamEstimator):
             if first:
                 validate_data(self, X, reset=True, skip_check_array=True)
                 seed_of(self.random_state)
-                self._encoder, self.stream_, self._windows = incoming.encoder, stream, self._new_windows()
+                self._encoder, self.stream_ = incoming.encoder, stream
+                self._windows, self._newest = self._new_windows(), None
             for rows in work.pieces(stream.n_seen, len(labels)):
                 stream.broken = True
                 part = incoming if len(labels[rows]) == len(labels) else incoming[rows]
-                stream.learn(Batch(part.numbers(weight[rows]), labels[rows], weight[rows], query[rows], part.time))
+                keeper = self._keeper(np.zeros(len(labels[rows]), np.int64))
+                numbers = part.numbers(weight[rows], keep=keeper)
+                stream.learn(Batch(numbers, labels[rows], weight[rows], query[rows], part.time))
         stream.warn_if_unstable(stacklevel=4)
         return self
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import field, replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -13,8 +14,9 @@ from pairloom.base.spec import StateSpec, WrongState, field_types
 from pairloom.base.tree import OPTIONAL, copy, node
 from pairloom.base.typing import Array
 from pairloom.columns import ColumnsLike
-from pairloom.columns.encoder import Encoder
+from pairloom.columns.encoder import Encoder, Keep
 from pairloom.columns.kinds import columns_of
+from pairloom.columns.newest import NewestRows
 from pairloom.columns.state import COMPACT, ColumnsState
 from pairloom.columns.windows import WIDEST, ColumnWindows
 from pairloom.estimators.class_labels import Labels, declared_classes
@@ -43,7 +45,8 @@ class EstimatorState:
     ``columns``: the encoder of named columns, if rows are frames or mappings.
     ``class_counts``: the counts of ``class_weight="balanced"``; None for other weights.
     ``alerts``: the alert budget, if one was requested. ``windows``: the windows in which changes of columns are found,
-    if they are. ``file_columns``: if the rows are from files, the columns besides the features.
+    if they are. ``file_columns``: if the rows are from files, the columns besides the features. ``newest``: the newest
+    rows of each class, with which other rows are compared; None if there are too many columns, or in earlier files.
     """
 
     names: list[str] | None
@@ -55,6 +58,7 @@ class EstimatorState:
     alerts: AlertBudget | None = field(default=None, metadata=OPTIONAL)
     windows: ColumnWindows | None = field(default=None, metadata=OPTIONAL)
     file_columns: FileColumns | None = field(default=None, metadata=OPTIONAL)
+    newest: NewestRows | None = field(default=None, metadata=OPTIONAL)
 
 
 class SavableEstimator(Savable, BaseEstimator, ABC):
@@ -88,6 +92,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     _alerts: AlertBudget | None
     _windows: ColumnWindows | None
     _file_columns: FileColumns | None
+    _newest: NewestRows | None
 
     @abstractmethod
     def _stream_of(self, labels: Labels | None, seed: int | None, columns: ColumnsState | None) -> Stream:
@@ -102,7 +107,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         return EstimatorState(
             None if names is None else names.tolist(), self.stream_.model.seed, self._labels, self.stream_.state,
             None if self._encoder is None else self._encoder.state,
-            self._class_counts, self._alerts, self._windows, self._file_columns,
+            self._class_counts, self._alerts, self._windows, self._file_columns, self._newest,
         )  # fmt: skip
 
     def with_state(self, state: EstimatorState) -> Self:
@@ -120,12 +125,20 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         if state.names is not None:
             made.feature_names_in_ = np.asarray(state.names, dtype=object)
         made._windows = made._new_windows() if state.windows is None else state.windows
+        made._newest = state.newest
         return made
 
     def _new_windows(self) -> ColumnWindows | None:
         """Return empty windows, if changes of columns are looked for and there are not too many columns."""
         found = self.finds_column_changes and self.n_features_in_ <= WIDEST
         return ColumnWindows.empty(self.n_features_in_) if found else None
+
+    def _keeper(self, codes: Array) -> Keep | None:
+        """Return what keeps the newest of rows of the classes with these codes, all 0 for real labels."""
+        if self._newest is None:
+            labels = self._labels
+            self._newest = NewestRows.empty(1 if labels is None else max(2, len(labels.classes)), self.n_features_in_)
+        return None if self._newest is None else partial(self._newest.add, codes)
 
     def _saved_params(self) -> dict[str, Any]:
         return {name: value for name, value in self.get_params(deep=False).items() if name not in self.local}
@@ -179,6 +192,9 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         n_columns = state.stream.n_features if state.columns is None else len(state.columns.names)
         if state.windows is not None and (not self.finds_column_changes or state.windows.n_columns != n_columns):
             raise WrongState(f"must be of {n_columns} columns", "windows")
+        n_classes = 1 if state.labels is None else max(2, len(state.labels.classes))
+        if state.newest is not None and state.newest.values.shape[::2] != (n_classes, n_columns):
+            raise WrongState(f"must be of {n_classes} classes and {n_columns} columns", "newest")
         if state.columns is not None and state.columns.layout != COMPACT:
             self._check_columns(state.columns, state.stream.n_features)
 

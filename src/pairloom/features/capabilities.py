@@ -13,6 +13,7 @@ from pairloom.base.spec import Size
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
+from pairloom.features.contributions import Explainable
 
 
 @dataclass(frozen=True)
@@ -162,15 +163,29 @@ class FrozenSum(ABC):
     def add(self, X: Array, out: Array) -> None:
         """Add the scores of dense rows, without the offset, to ``out`` (rows, classes)."""
 
+    @property
+    def explainable(self) -> Explainable | None:
+        """The sum, if it can compute the contributions of columns."""
+        return None
+
 
 class LinearSum(Protocol):
-    """The sum over models m of slopes_m <w_m, phi(x)>, in arrays shared with the map and its models."""
+    """The sum over models m of slopes_m <w_m, phi(x)>, in arrays shared with the map and its models.
+
+    It may have a property ``explainable``, as a :class:`FrozenSum` has.
+    """
 
     def add(self, X: Array, out: Array) -> None:
         """Add the sum for each dense row to ``out`` (rows, classes)."""
 
     def frozen(self, share: FrozenShare) -> FrozenSum:
         """Return the same sum with a copy of all arrays."""
+
+
+def explainable_of(total: LinearSum | None) -> Explainable | None:
+    """Return a sum, if it can compute the contributions of columns; None otherwise."""
+    found: Explainable | None = getattr(total, "explainable", None)
+    return found
 
 
 def summed_weights(w: Array, slopes: Array) -> Array:

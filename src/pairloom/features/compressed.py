@@ -12,7 +12,8 @@ from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap
-from pairloom.features.capabilities import Cost, FrozenShare, FrozenSum, LinearSum, RacingMap, cost_of
+from pairloom.features.capabilities import Cost, FrozenShare, FrozenSum, LinearSum, RacingMap, cost_of, explainable_of
+from pairloom.features.contributions import Contrast, Explainable
 from pairloom.features.identity import Identity
 from pairloom.features.scaling import WrapperState, smallest_spread
 
@@ -63,6 +64,11 @@ class FrozenCompressed(FrozenSum):
     def add(self, X: Array, out: Array) -> None:
         self.inner.add(compressed(X, (self.low, self.high, self.center, self.spread)), out)
 
+    @property
+    def explainable(self) -> "CompressedParts | None":
+        inner = self.inner.explainable
+        return None if inner is None else CompressedParts(inner, (self.low, self.high, self.center, self.spread))
+
 
 @dataclass(frozen=True)
 class CompressedSum:
@@ -76,6 +82,26 @@ class CompressedSum:
 
     def frozen(self, share: FrozenShare) -> FrozenCompressed:
         return FrozenCompressed(*share, self.inner.frozen(share), *(array.copy() for array in self.arrays))
+
+    @property
+    def explainable(self) -> "CompressedParts | None":
+        inner = explainable_of(self.inner)
+        return None if inner is None else CompressedParts(inner, self.arrays)
+
+
+@dataclass(frozen=True)
+class CompressedParts:
+    """A sum over compressed columns, with an inner sum that can compute contributions."""
+
+    inner: Explainable
+    arrays: tuple[Array, Array, Array, Array]
+
+    def add(self, X: Array, out: Array) -> None:
+        self.inner.add(compressed(X, self.arrays), out)
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        rows, background = compressed(contrast.rows, self.arrays), compressed(contrast.background, self.arrays)
+        self.inner.contribute(contrast._replace(rows=rows, background=background), out)
 
 
 @dataclass(frozen=True)

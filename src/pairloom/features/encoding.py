@@ -137,6 +137,13 @@ class Encoding:
         starts = {"codes": (0, c + m), "trees": (c, c + m + c * self.n_targets), "numbers": (c + m, end)}
         return slice(*starts.get(form, (0, end)))
 
+    @cached_property
+    def sources(self) -> Array:
+        """The column that each feature of a row comes from."""
+        marked = self.values[self.indicators >= 0]
+        parts = (self.codes, self.values, np.repeat(self.codes, self.n_targets), self.values, marked)
+        return np.concatenate(parts)[self.columns(self.form)]
+
     def part(self, X: Array, form: Form) -> Array:
         """Return another form of rows in the form "all"."""
         return np.ascontiguousarray(X[:, self.columns(form)])

@@ -10,6 +10,7 @@ from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap, chosen_map
 from pairloom.features.capabilities import Cost, FrozenShare, FrozenSum, RacingMap, summed_weights
+from pairloom.features.contributions import Contrast, contribute_columns
 from pairloom.features.scaling import Scaler, Scaling, fit_scaler
 
 
@@ -32,6 +33,13 @@ class FrozenLinear(FrozenSum):
     def add(self, X: Array, out: Array) -> None:
         sum_columns(X, self.shift, self.reach, self.scale, self.w, out)
 
+    @property
+    def explainable(self) -> "FrozenLinear":
+        return self
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        contribute_columns(*contrast, self.shift, self.reach, self.scale, self.w, out)
+
 
 @dataclass(frozen=True)
 class ColumnSum:
@@ -42,6 +50,13 @@ class ColumnSum:
 
     def add(self, X: Array, out: Array) -> None:
         sum_columns(X, self.scaler.shift, self.scaler.reach, self.scaler.scale, self.w, out)
+
+    @property
+    def explainable(self) -> "ColumnSum":
+        return self
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        contribute_columns(*contrast, self.scaler.shift, self.scaler.reach, self.scaler.scale, self.w, out)
 
     def frozen(self, share: FrozenShare) -> FrozenLinear:
         shift, reach, scale = self.scaler.shift, self.scaler.reach, self.scaler.scale

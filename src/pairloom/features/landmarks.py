@@ -11,6 +11,9 @@ from pairloom.base.compiled import compiled, copy_to, exp_minus
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import FrozenShare, FrozenSum, summed_weights
+from pairloom.features.contributions import Contrast
+from pairloom.features.kernel_contributions import contribute_kernels
+from pairloom.features.kernels import Gaussian
 from pairloom.features.nystroem import Nystroem, NystroemState
 
 RIDGE = 1e-6
@@ -63,6 +66,14 @@ class FrozenKernel(FrozenSum):
             X, self.shift, self.reach, self.widths, self.center, self.landmarks, self.squares, self.beta, out
         )  # fmt: skip
 
+    @property
+    def explainable(self) -> "FrozenKernel":
+        return self
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        arrays = self.shift, self.reach, self.widths, self.center, self.landmarks
+        contribute_gaussians(contrast, arrays, self.beta, out)
+
 
 @dataclass(frozen=True)
 class GaussianSum:
@@ -74,6 +85,13 @@ class GaussianSum:
     def add(self, X: Array, out: Array) -> None:
         sum_gaussians(X, *self._arrays(), self.beta, out)
 
+    @property
+    def explainable(self) -> "GaussianSum":
+        return self
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        contribute_gaussians(contrast, self._arrays()[:5], self.beta, out)
+
     def frozen(self, share: FrozenShare) -> FrozenKernel:
         shift, reach, widths, center, landmarks, squares = (array.copy() for array in self._arrays())
         return FrozenKernel(*share, shift, reach, widths, center, landmarks, squares, self.beta.copy())
@@ -81,6 +99,18 @@ class GaussianSum:
     def _arrays(self) -> tuple[Array, Array, Array, Array, Array, Array]:
         phi = self.phi
         return phi.scaler.shift, phi.scaler.reach, phi.widths, phi.center, phi.landmarks, phi.squares[0]
+
+
+def contribute_gaussians(
+    contrast: Contrast, arrays: tuple[Array, Array, Array, Array, Array], beta: Array, out: Array
+) -> None:
+    """Add the contributions of columns to a sum of Gaussians; ``arrays``: those of a NystroemState, in order."""
+    shift, reach, widths, center, landmarks = arrays
+    rows, background = (
+        (X if not reach.size else np.clip(X, shift - reach, shift + reach)) * widths - center
+        for X in (contrast.rows, contrast.background)
+    )
+    contribute_kernels(contrast._replace(rows=rows, background=background), Gaussian.code, landmarks, beta, out)
 
 
 @dataclass(frozen=True)

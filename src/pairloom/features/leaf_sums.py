@@ -10,6 +10,8 @@ from pairloom.base.compiled import compiled
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import FrozenShare, FrozenSum
+from pairloom.features.contributions import Contrast
+from pairloom.features.leaf_contributions import contribute_leaves
 from pairloom.features.trees import INTERLEAVED, Nodes, check_order, go_down, walk_leaves
 
 TREE_BY_TREE_ROWS = 64
@@ -38,6 +40,18 @@ class FrozenForest(FrozenSum):
         else:
             sum_nodes(X, self.columns, self.values, self.yes, self.w, out)
 
+    @property
+    def explainable(self) -> "FrozenForest":
+        return self
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        n_trees, n_nodes, n_targets = self.w.shape
+        missing_yes = np.zeros(self.yes.shape, bool) if self.missing_yes is None else self.missing_yes
+        cells = np.broadcast_to(np.arange(n_nodes, dtype=np.int32), (n_trees, 1, n_nodes))
+        w = self.w.reshape(n_trees * n_nodes, n_targets).T[:, :, None]
+        nodes = (self.columns, self.values, self.yes, missing_yes, cells)
+        contribute_leaves(*contrast, *nodes, w, np.ones((1, n_targets)), out)
+
 
 @dataclass(frozen=True)
 class LeafSum:
@@ -54,6 +68,15 @@ class LeafSum:
             sum_leaves_with_gaps(X, *ways, self.w, slopes, out)
         else:
             sum_leaves(X, nodes.columns, nodes.values, nodes.yes, nodes.cells, self.w, slopes, out)
+
+    @property
+    def explainable(self) -> "LeafSum":
+        return self
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        nodes, slopes = self.nodes, 1.0 / sqrt(len(self.nodes.yes)) * self.slopes
+        ways = (nodes.columns, nodes.values, nodes.yes, nodes.missing_yes, nodes.cells)
+        contribute_leaves(*contrast, *ways, self.w, slopes, out)
 
     def frozen(self, share: FrozenShare) -> FrozenForest:
         """Return the trees with one weight per leaf and class, and without unused nodes."""

@@ -12,7 +12,8 @@ from pairloom.base.compact import Form
 from pairloom.base.csr import is_sparse
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
-from pairloom.features.capabilities import FrozenShare, FrozenSum, LinearSum
+from pairloom.features.capabilities import FrozenShare, FrozenSum, LinearSum, explainable_of
+from pairloom.features.contributions import Explainable
 from pairloom.features.encoding import Encoding
 from pairloom.pairs import Pairs
 
@@ -111,6 +112,10 @@ class Model(MayBeLimited, ABC):
         """Return a warning if it is worse than the level already reported, which is infinity at first."""
         return None
 
+    def explainable(self, state: Any) -> Explainable | None:
+        """Return its scores as a sum that can compute the contributions of columns; otherwise they are sampled."""
+        return None
+
     @property
     def many(self) -> "Many | None":
         """The model, if it consists of several models that learn together."""
@@ -152,6 +157,10 @@ class Many(Model):
     def linear_sum(self, state: Any, slopes: Array) -> LinearSum | None:
         """Return the sum over models m of slopes_m s_m as one loop over dense rows, or None."""
         return None
+
+    def explainable_sum(self, state: Any, slopes: Array) -> Explainable | None:
+        """Return the ``linear_sum``, if it can compute the contributions of columns."""
+        return explainable_of(self.linear_sum(state, slopes))
 
     def mixed_scores(self, state: Any, X: Any, slopes: Array, shifts: Array) -> Array:
         """Return the sum over models m of slopes_m (s_m - shifts_m): (rows, classes)."""

@@ -217,6 +217,9 @@ class Boosting(Many):
     def linear_sum(self, state: BoostingState, slopes: Array) -> BoostedSum:
         return BoostedSum(state.bins, state.generations, slopes)
 
+    def explainable(self, state: BoostingState) -> BoostedSum:
+        return self.linear_sum(state, np.ones((1, self.n_vectors)))
+
     def shaped(self, scores: Array) -> Array:
         """Reshape scores for users: a column per class, or one dimension for two classes."""
         return scores[:, 0] if scores.shape[1] == 1 else scores

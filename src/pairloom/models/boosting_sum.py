@@ -11,6 +11,8 @@ from pairloom.base.tree import copy, node
 from pairloom.base.typing import Array
 from pairloom.engines import boosting
 from pairloom.features.capabilities import FrozenShare, FrozenSum
+from pairloom.features.contributions import Contrast
+from pairloom.models.boosting_contributions import contribute_boosted
 from pairloom.models.boosting_state import Bins, Generation
 
 
@@ -36,6 +38,17 @@ class BoostedSum:
             boosting.walk(rows[one.bins], one.trees.arrays, one.trees.grown, total)
         out += self.slopes[0] * (total / max(1, len(self.generations)))
 
+    @property
+    def explainable(self) -> "BoostedSum":
+        return self
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        weights = contrast.weights * (self.slopes[0] / max(1, len(self.generations)))
+        for one in self.generations:
+            bins = self.bins[one.bins]
+            rows, background = (binned(bins, X) for X in (contrast.rows, contrast.background))
+            contribute_boosted(rows, background, contrast.players, weights, one.trees.arrays, one.trees.grown, out)
+
     def frozen(self, share: FrozenShare) -> "FrozenBoosting":
         bins, generations = copy(list(self.bins)), copy(list(self.generations))
         return FrozenBoosting(*share, bins, generations, self.slopes.copy())
@@ -54,6 +67,13 @@ class FrozenBoosting(FrozenSum):
 
     def add(self, X: Array, out: Array) -> None:
         BoostedSum(self.bins, self.generations, self.slopes).add(X, out)
+
+    @property
+    def explainable(self) -> "FrozenBoosting":
+        return self
+
+    def contribute(self, contrast: Contrast, out: Array) -> None:
+        BoostedSum(self.bins, self.generations, self.slopes).contribute(contrast, out)
 
 
 def check_bins(generations: Sequence[Generation], bins: Sequence[Bins]) -> None:

@@ -18,9 +18,10 @@ from pairloom.engines.base import Engine, engines_of
 from pairloom.engines.state import State
 from pairloom.features.base import dense_features
 from pairloom.features.capabilities import LinearSum, check_not_growing, rows_used_to_grow
+from pairloom.features.contributions import Explainable
 from pairloom.models.base import Many
 from pairloom.models.class_moments import BLOCK_ROWS, ClassMoments
-from pairloom.models.mapped import Mapped, linear_scores
+from pairloom.models.mapped import Mapped, explainable_scores, linear_scores
 from pairloom.pairs import OppositeClass
 
 MIN_ROWS_APART = 64
@@ -114,6 +115,9 @@ class FromMoments(Mapped):
     def score(self, state: State, X: Any) -> Array:
         """Return <w, phi(x)> of each row, with the minimisers for all rows so far."""
         return linear_scores(self.features, state, self.coef(state), X)
+
+    def explainable(self, state: State) -> Explainable | None:
+        return explainable_scores(self.features, state, self.coef(state))
 
     def memory_spec(self, n_features: int, dim: int) -> StateSpec:
         return StateSpec(ClassMoments, {"s": self.block_rows})

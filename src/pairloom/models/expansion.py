@@ -18,6 +18,7 @@ from pairloom.engines.state import State
 from pairloom.features import Gaussian, Identity, Kernel, Linear
 from pairloom.features.base import dense_features
 from pairloom.features.compiled_kernels import kernel_row
+from pairloom.features.kernel_contributions import CAUCHY, GAUSSIAN, LAPLACE, LINEAR, ExpansionSum
 from pairloom.models.mapped import InBlocks, Mapped, RowByRow
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant, Schedule
@@ -145,6 +146,12 @@ class Expansion(Mapped):
                     scores[rows, k : k + len(coef)] = evaluate(self.kernel.code, gamma, Z, supports, coef)
                 k += len(coef)
         return scores
+
+    def explainable(self, state: State) -> ExpansionSum | None:
+        if self.kernel.code not in (GAUSSIAN, LAPLACE, CAUCHY, LINEAR):
+            return None
+        gamma = float(state.memory.gamma)
+        return ExpansionSum(state.phi.scaler, self.kernel.code, gamma, self.terms(state.memory))
 
     def values(self, state: State, x: Array, supports: Array) -> Array:
         """Return k(x, support) of every support, by the specification; equal supports have equal values."""

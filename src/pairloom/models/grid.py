@@ -19,7 +19,8 @@ from pairloom.engines.blocked import GridState
 from pairloom.engines.blocked_lanes import Lanes, arrange
 from pairloom.engines.state import WORST, State
 from pairloom.features import FeatureMap
-from pairloom.features.capabilities import FrozenShare, FrozenSum, check_not_growing
+from pairloom.features.capabilities import FrozenShare, FrozenSum, check_not_growing, explainable_of
+from pairloom.features.contributions import Explainable
 from pairloom.memory import Memory
 from pairloom.models.base import Dtype, Instability, Many
 from pairloom.models.learner import Learner
@@ -167,6 +168,10 @@ class Grid(Many):
         racing = self.features.racing
         total = None if racing is None else racing.linear_sum(state.phi, w, slopes)
         return None if total is None else total.frozen(share)
+
+    def explainable_sum(self, state: GridState, slopes: Array) -> Explainable | None:
+        w, racing = self.coef(state).reshape(*slopes.shape, -1), self.features.racing
+        return None if racing is None else explainable_of(racing.linear_sum(state.phi, w, slopes))
 
     def state_spec(self, n_features: int, t: int, room: int) -> StateSpec:
         if len(self) * max(1, self.pairs.n_groups) > room:

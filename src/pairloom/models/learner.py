@@ -19,9 +19,10 @@ from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.features.base import dense_features
 from pairloom.features.capabilities import Change
+from pairloom.features.contributions import Explainable
 from pairloom.losses import Loss, Residual, Square
 from pairloom.memory import Example, Memory, MemoryState, Slots, Strata
-from pairloom.models.mapped import Mapped, classes, linear_scores
+from pairloom.models.mapped import Mapped, classes, explainable_scores, linear_scores
 from pairloom.pairs import NO_QUERY
 from pairloom.steps import L2, Penalty
 
@@ -166,6 +167,9 @@ class Learner(Mapped):
     def score(self, state: State, X: Any) -> Array:
         """Return <w, phi(x)> of each row, with the output iterate."""
         return linear_scores(self.features, state, self.coef(state), X)
+
+    def explainable(self, state: State) -> Explainable | None:
+        return explainable_scores(self.features, state, self.coef(state))
 
     def partners(self, state: State, y: float, k: int = 0) -> Partners:
         """Return B_t and p_j: the current partners of an example with code ``y`` for weight vector ``k``.

@@ -21,7 +21,8 @@ from pairloom.engines import reference, sparse
 from pairloom.engines.base import Engine, EngineName, check_engine, engines_of, run_engine, working_dtype
 from pairloom.engines.state import CUT, LONG, SKIPPED, STEPS, WORST, State
 from pairloom.features import FeatureMap, Identity
-from pairloom.features.capabilities import fix_features, rows_used_to_grow
+from pairloom.features.capabilities import explainable_of, fix_features, rows_used_to_grow
+from pairloom.features.contributions import Explainable
 from pairloom.models.base import Dtype, Instability, Model, code_of
 from pairloom.pairs import OppositeClass, Pairs
 from pairloom.steps import Average, Constant, Schedule
@@ -248,6 +249,12 @@ def linear_scores(features: FeatureMap, state: State, coef: Array, X: Any) -> Ar
         Z = features.apply(state.phi, X)
         scores = [row_dots(Z, w) for w in coef]
     return np.ascontiguousarray(np.array(scores, dtype=float).T)
+
+
+def explainable_scores(features: FeatureMap, state: State, coef: Array) -> Explainable | None:
+    """Return ``linear_scores`` as a sum that can compute the contributions of columns; None if there is none."""
+    racing, slopes = features.racing, np.ones((1, len(coef)))
+    return None if racing is None else explainable_of(racing.linear_sum(state.phi, coef[None], slopes))
 
 
 def round_down(value: float) -> float:

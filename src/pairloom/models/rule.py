@@ -17,7 +17,8 @@ from pairloom.engines.reference import MAX_WEIGHT, threshold_and_project
 from pairloom.engines.state import LazyModel, State
 from pairloom.features.base import dense_features
 from pairloom.features.capabilities import check_not_growing, rows_used_to_grow
-from pairloom.models.mapped import InBlocks, Mapped, RowByRow, linear_scores
+from pairloom.features.contributions import Explainable
+from pairloom.models.mapped import InBlocks, Mapped, RowByRow, explainable_scores, linear_scores
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Penalty
 from pairloom.steps.schedules import averaging_rate
@@ -217,6 +218,9 @@ class RuleLearner(Mapped):
     def score(self, state: State, X: Any) -> Array:
         """Return <w, phi(x)> of each row, with the output iterate."""
         return linear_scores(self.features, state, self.coef(state), X)
+
+    def explainable(self, state: State) -> Explainable | None:
+        return explainable_scores(self.features, state, self.coef(state))
 
     def memory_spec(self, n_features: int, dim: int) -> StateSpec:
         return self.rule.state_spec(dim)

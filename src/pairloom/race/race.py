@@ -24,6 +24,7 @@ from pairloom.race.budget import Budget
 from pairloom.race.checks import check_entrant, check_portfolio_size, check_state
 from pairloom.race.evidence import Evidence
 from pairloom.race.mixing import candidate_scores, drop_negligible, fit_weights, model_shares, soft_clip, spread
+from pairloom.race.mixture_sum import MixtureSum
 from pairloom.race.portfolio import Candidate, Portfolio
 from pairloom.race.refits import refit
 from pairloom.race.standings import Standing, log, thinned
@@ -170,6 +171,11 @@ class Race(Model):
             own = entrant.candidate.columns_of(X)
             total += weight * soft_clip(entrant.model.mixed_scores(entrant.stream.learned, own, slopes, shifts))
         return total
+
+    def explainable(self, state: RaceState | FrozenState) -> MixtureSum | None:
+        if not isinstance(state, FrozenState):
+            self.entrants(state)
+        return state.explainable(self.encoding)
 
     def n_scored(self, state: RaceState | FrozenState, t: int) -> int | None:
         if isinstance(state, FrozenState):

@@ -16,6 +16,7 @@ from pairloom.features.encoding import Encoding
 from pairloom.models.base import Many
 from pairloom.race.evidence import Evidence
 from pairloom.race.mixing import soft_clip
+from pairloom.race.mixture_sum import MemberSum, MixtureSum
 from pairloom.race.portfolio import Candidate
 from pairloom.race.standings import Standing
 from pairloom.stream.hooks import Recent, RecentScores
@@ -137,6 +138,18 @@ class RaceState:
             if weight > 0:
                 yield entrant, weight, mixture.slopes[own], mixture.shifts[own]
 
+    def explainable(self, encoding: Encoding | None) -> MixtureSum | None:
+        """Return the score as a sum that can compute the contributions of columns; None if a member cannot."""
+        members = []
+        for one, weight, slopes, shifts in self.members():
+            inner, part = one.model.explainable_sum(one.stream.learned, slopes), slice(None)
+            if inner is None:
+                return None
+            if encoding is not None:
+                part = encoding.columns(one.candidate.form)
+            members.append(MemberSum(inner, float(weight), -(slopes * shifts).sum(axis=0), part))
+        return MixtureSum(members)
+
     def freeze(self) -> "FrozenState":
         """Return the state that only predicts; ValueError if an entrant has no such form."""
         members = [entrant.freeze(float(weight), *scaling) for entrant, weight, *scaling in self.members()]
@@ -167,3 +180,13 @@ class FrozenState:
             member.add(X if encoding is None else encoding.part(X, member.form), out)
             total += member.weight * soft_clip(out)
         return total
+
+    def explainable(self, encoding: Encoding | None) -> MixtureSum | None:
+        """Return the score as a sum that can compute the contributions of columns; None if a member cannot."""
+        members = []
+        for one in self.members:
+            if one.explainable is None:
+                return None
+            part = slice(None) if encoding is None else encoding.columns(one.form)
+            members.append(MemberSum(one.explainable, float(one.weight), one.offset, part))
+        return MixtureSum(members)

@@ -23,8 +23,9 @@ from pairloom.engines.state import LOSS, PAIRS, STEPS, State
 from pairloom.estimators.card import Card
 from pairloom.estimators.parameters import estimator
 from pairloom.features.capabilities import check_not_growing, rows_used_to_grow
+from pairloom.features.contributions import Explainable
 from pairloom.losses import LOSSES, Loss, LossName, Square, loss_slope, loss_value, with_loss
-from pairloom.models.mapped import Mapped, linear_scores
+from pairloom.models.mapped import Mapped, explainable_scores, linear_scores
 from pairloom.pairs import OppositeClass
 from pairloom.steps import Constant, ElasticNet
 from pairloom.systems.base import LinearClassifier
@@ -209,6 +210,9 @@ class StagedPairs(Mapped):
     def score(self, state: State, X: Any) -> Array:
         """Return <w, phi(x)> of each row."""
         return linear_scores(self.features, state, state.w, X)
+
+    def explainable(self, state: State) -> Explainable | None:
+        return explainable_scores(self.features, state, self.coef(state))
 
     def memory_spec(self, n_features: int, dim: int) -> StateSpec:
         return StateSpec(NoneType)

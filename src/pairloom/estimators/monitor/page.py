@@ -26,6 +26,9 @@ PANEL_PIXELS = 120
 """Height of a panel of height 1, in pixels."""
 
 
+MAX_COLUMNS = 10
+"""Columns in the table of importance."""
+
 MAX_CHANGES = 30
 """Columns in the table of changes."""
 
@@ -70,7 +73,7 @@ def page(view: View, when: datetime) -> str:
     )
     shown = [_section(panel, view, last=panel is panels[-1]) for panel in panels]
     unit = element("p", "rows", class_="unit")
-    body = joined([header, _numbers(view), element("main", *shown), unit, _changes(view)], "\n")
+    body = joined([header, _numbers(view), element("main", *shown), unit, _importance(view), _changes(view)], "\n")
     text = Template(_resource("page.html"))
     return text.substitute(seconds=RELOAD_SECONDS, title=joined([title]), style=_resource("style.css"), body=body)
 
@@ -139,6 +142,27 @@ def _section(panel: Panel, view: View, *, last: bool) -> Markup:
         style=f"height:{panel.height * PANEL_PIXELS:.0f}px",
     )
     return element("section", head, plot, class_="panel")
+
+
+def _importance(view: View) -> Markup | None:
+    """The table of the columns that contribute most to the scores now."""
+    if not view.importance:
+        return None
+    shown, rest = view.importance[:MAX_COLUMNS], view.importance[MAX_COLUMNS:]
+    head = element("tr", element("th", "column", scope="col"), element("th", "share", scope="col"))
+    most = max(share for _, share in shown)
+    rows = [
+        element("tr", element("td", name), element("td", _bar(share / most), f" {100.0 * share:.1f} %"))
+        for name, share in shown
+    ]
+    more = f"; {len(rest):,} more columns share {100.0 * sum(share for _, share in rest):.1f} %" if rest else ""
+    about = element("p", f"mean absolute contributions to the scores of the newest rows of each class{more}")
+    title = element("div", element("h2", "Columns that matter now"), about, class_="head")
+    return element("section", title, element("table", element("thead", head), element("tbody", *rows)), id="importance")
+
+
+def _bar(share: float) -> Markup:
+    return element("i", class_="bar", style=f"width:{8.0 * share:.2f}rem")
 
 
 def _changes(view: View) -> Markup | None:

@@ -65,7 +65,7 @@ class Writer:
     def _write(self, model: "AUCClassifier") -> None:
         began = time.time()
         # A label may contain characters that UTF-8 cannot encode.
-        text = page(view_of(model), datetime.now().astimezone()).encode("utf-8", "replace")
+        text = page(view_of(model, with_importance=True), datetime.now().astimezone()).encode("utf-8", "replace")
         with replacing(Path(self.path), durable=False) as file:
             file.write(text)
         self._written = time.time()
