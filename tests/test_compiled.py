@@ -74,6 +74,7 @@ def test_the_process_that_compiles_and_later_ones_give_the_same_bits(tmp_path):
     first = run(call + count, package, cache)
     assert run(call + count, package, cache).split() == [first, "1"]
     # nor does it matter what else a process has loaded
+    assert [Path(name).stem.partition("-")[0] for name in machine_code(cache)] == ["caller.call"]  # grow is in call
     assert run("from caller import *; bits(grow); " + call, package, cache) == first
     assert run("from caller import *; bits(grow); " + call, package, tmp_path / "empty") == first
 
@@ -147,6 +148,12 @@ def test_numbas_own_setting_is_left_alone():
 
 def test_importing_pairloom_does_not_import_scikit_learn():
     code = "import sys, pairloom; print({'sklearn', 'matplotlib', 'typer'} & set(sys.modules))"
+    assert run(code, Path(pairloom.__file__).parent) == "set()"
+
+
+def test_importing_one_estimator_does_not_import_all():
+    code = "import sys; from pairloom import AUCClassifier; names = set(sys.modules); "
+    code += "print({'sklearn.metrics', 'pairloom.persist', 'pairloom.systems', 'matplotlib', 'rich'} & names)"
     assert run(code, Path(pairloom.__file__).parent) == "set()"
 
 
