@@ -150,6 +150,12 @@ def test_importing_pairloom_does_not_import_scikit_learn():
     assert run(code, Path(pairloom.__file__).parent) == "set()"
 
 
+def test_importing_one_estimator_does_not_import_all():
+    code = "import sys; from pairloom import AUCClassifier; names = set(sys.modules); "
+    code += "print({'sklearn.metrics', 'pairloom.persist', 'pairloom.systems', 'matplotlib', 'rich'} & names)"
+    assert run(code, Path(pairloom.__file__).parent) == "set()"
+
+
 def test_without_a_writable_folder_it_compiles_in_memory(tmp_path):
     package = copy_package(tmp_path)
     (tmp_path / "file").write_text("not a folder")
