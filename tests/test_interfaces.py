@@ -47,8 +47,8 @@ CORES = {
     Model: Members(
         abstract="init n_vectors run score",
         others=(
-            "dtype explainable form instability large_products n_scored next_row pairs reading seed state_spec takes_nan "
-            "waiting warm_rows"
+            "dtype explainable form instability large_products n_scored next_row pairs reading seed state_spec "
+            "takes_nan waiting warm_rows"
         ),
         capabilities="forgetting limited many",
     ),
