@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explain")
     X, y = mixed(600)
     X = X.drop(columns=["time", "known"])
-    model = SPAM(random_state=0).fit(X, y)
+    model = SPAM(random_state=0, scale="standard").fit(X, y)
     pairloom.save(model, folder / "m")
     X[:30].to_csv(folder / "rows.csv", index=False)
     return folder, model, X
