@@ -186,6 +186,18 @@ class Encoding:
         order = np.argsort(-np.abs(largest), kind="stable")[:n]
         return {names[k]: float(largest[k]) for k in order.tolist() if largest[k]}
 
+    def recode(self, state: EncodingState, codes: dict[int, Array]) -> None:
+        """Move the sums of categories to new codes; ``codes``: for the k-th category column, that of each old code."""
+        needed = np.diff(state.offsets)
+        for k, new in codes.items():
+            needed[k] = max(int(needed[k]), 2 + int(new.max(initial=0)))
+        state.grow(needed)
+        for k, new in codes.items():
+            own = state.sums[state.offsets[k] + 1 : state.offsets[k + 1]]
+            before = own[: len(new)].copy()
+            own[: len(new)] = 0.0
+            np.add.at(own, new, before)
+
     def merge(self, base: EncodingState, parts: Sequence[EncodingState]) -> EncodingState:
         """Return the sums of all rows."""
         states = [copy(one) for one in (base, *parts)]

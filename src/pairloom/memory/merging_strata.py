@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom.base.merging import added
+from pairloom.base.merging import added, check_equal
 from pairloom.base.typing import Array
 from pairloom.memory.clustering import LazyCenters
 from pairloom.memory.merging import Places, changed
@@ -42,6 +42,7 @@ def merge_strata(
     room.
     """
     states, size = [base, *parts], memory.max_strata
+    check_equal("strata (another radius eps)", base.eps, [part.eps for part in parts])
     dense = [state.dense_centers().astype(float) for state in states]
     blends = memory.representative == "centroid"
     made = _Merged(

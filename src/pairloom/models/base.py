@@ -120,6 +120,10 @@ class Model(MayBeLimited, ABC):
         """
         return state, None
 
+    # Not abstract: few models keep codes.
+    def recode(self, state: Any, codes: dict[int, Array]) -> None:
+        """Give categories new codes in kept rows: ``codes[k]`` has those of the old codes of category column k."""
+
     def merge(self, base: Any, parts: Sequence[Any]) -> Any:
         """Return a new state that has learned the rows of ``base`` and those that each part learned beyond them.
 

@@ -241,6 +241,13 @@ class Boosting(Many):
         """Return a copy of the state, and all columns of its scores."""
         return copy(state), np.arange(self.n_vectors)
 
+    def recode(self, state: BoostingState, codes: dict[int, Array]) -> None:
+        X = state.ring.X
+        for k, new in codes.items():
+            own = np.flatnonzero((X[:, k] >= 0) & (X[:, k] < len(new)))
+            X[own, k] = new[X[own, k].astype(np.int64)]
+        state.replace_ring(state.ring)
+
     def merge(self, base: BoostingState, parts: Sequence[BoostingState]) -> BoostingState:
         """Merge the leaves, and let generations grow on the newest rows of all parts in turn."""
         return merge_boosting(self, base, list(parts))

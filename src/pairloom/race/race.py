@@ -244,6 +244,12 @@ class Race(Model):
         self._gather(made)
         return made, scored
 
+    def recode(self, state: RaceState, codes: dict[int, Array]) -> None:
+        self.learn_waiting(state)
+        for one in self.entrants(state):
+            if one.candidate.form == "codes":
+                one.model.recode(one.stream.learned, codes)
+
     def merge(self, base: RaceState, parts: Sequence[RaceState]) -> RaceState:
         """Merge each candidate, pool the evidence, and fit the mixture to it."""
         made = merge_entrants(self, base, [self.settle(part)[0] for part in parts])

@@ -174,9 +174,7 @@ class DriftWatch(Hook):
             own.restart(start)
             state.forget(model, min(keep, share))
 
-    def merge(
-        self, base: Watched, parts: list[Watched], rows: RowCounts, state: StreamState, model: Model
-    ) -> Watched:
+    def merge(self, base: Watched, parts: list[Watched], rows: RowCounts, state: StreamState, model: Model) -> Watched:
         """Continue from the base with the first row after the merge."""
         for k, part in enumerate(parts):
             if not np.array_equal(part.alarms, base.alarms):
