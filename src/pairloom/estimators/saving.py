@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from pairloom.base.batch import Batch
 from pairloom.base.checks import check_count
 from pairloom.base.merging import forked
 from pairloom.base.saving import CHANGED_AFTER_FIT, Savable, StateReader, checked_names
@@ -24,6 +25,7 @@ from pairloom.estimators.class_labels import Labels, declared_classes
 from pairloom.estimators.class_weight import ClassCounts, check_class_weight, is_balanced
 from pairloom.estimators.merging import merge_estimators
 from pairloom.estimators.scikit_learn import BaseEstimator
+from pairloom.pairs import query_codes
 from pairloom.stream import AlertBudget, Stream
 from pairloom.stream.state import StreamState
 
@@ -94,6 +96,10 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     _file_columns: FileColumns | None
 
     @abstractmethod
+    def _rows_to_score(self, X: Any) -> Any:
+        """Validate rows to score, and encode them as numbers."""
+
+    @abstractmethod
     def _stream_of(self, labels: Labels | None, seed: int | None, columns: ColumnsState | None) -> Stream:
         """Return the stream that the parameters describe, for rows with these columns: its model and its hooks."""
 
@@ -126,6 +132,13 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         made._windows = made._new_windows() if state.windows is None else state.windows
         return made
 
+    def forked(self, number: int) -> Self:
+        """Return one of the copies of :meth:`fork`; those of different numbers have different random numbers."""
+        made = self.with_state(forked(self.state_, number))
+        for name in self.local:
+            setattr(made, name, None)
+        return made
+
     def fork(self, n: int) -> list[Self]:
         """Return n copies that learn rows of their own, to be merged again; this model does not change.
 
@@ -135,19 +148,18 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         check_is_fitted(self)
         check_count("n", n)
         self.stream_.check_whole()
-        made = [self.with_state(forked(self.state_, k)) for k in range(n)]
-        for one in made:
-            one.set_params(**dict.fromkeys(self.local))
-        return made
+        return [self.forked(k) for k in range(n)]
 
-    def merge(self, parts: Sequence[Self]) -> Self:
+    def merge(self, parts: Sequence[Self], X: Any = None, y: Any = None) -> Self:
         """Return a model that has learned the rows of this one, and those that each of its copies learned beyond them.
 
         ``parts`` are copies of this model (:meth:`fork`) that continued on rows of their own, all at once, so that
         what this model knows is counted once. Sums over rows are exact up to rounding; weights learned by steps are
-        averaged. Recent scores are pooled, and log-odds fitted to them. The history, the alert budget, the windows of
-        columns and the test for drift continue from this model. Raises TypeError if the model cannot be merged, and
-        ValueError, naming the part, if one is not a copy.
+        averaged. ``X`` and ``y`` are a few thousand rows that no part has learned, by which the length of averaged
+        steps is chosen (:func:`~pairloom.models.merging.paces`); they are not learned. Recent scores are pooled, and
+        log-odds fitted to them. The history, the alert budget, the windows of columns and the test for drift continue
+        from this model. Raises TypeError if the model cannot be merged, and ValueError, naming the part, if one is not
+        a copy.
 
         >>> from pairloom.systems import ExactAUC
         >>> X = np.random.default_rng(0).normal(size=(300, 3))
@@ -159,7 +171,13 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         >>> base.merge(parts).n_seen_
         300
         """
-        return self.with_state(merge_estimators(self, parts))
+        check_is_fitted(self)
+        sample = None
+        if X is not None and self._labels is not None:
+            rows = self._rows_to_score(X)
+            codes = self._labels.encode(np.asarray(y))
+            sample = Batch(rows, codes, np.ones(len(codes)), query_codes(None, len(codes)))
+        return self.with_state(merge_estimators(self, parts, sample))
 
     def _new_windows(self) -> ColumnWindows | None:
         """Return empty windows, if changes of columns are looked for and there are not too many columns."""

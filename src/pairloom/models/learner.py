@@ -20,7 +20,7 @@ from pairloom.features.capabilities import Change
 from pairloom.losses import Loss, Residual, Square
 from pairloom.memory import Example, Memory, MemoryState, Slots, Strata
 from pairloom.models.mapped import Mapped, classes, linear_scores
-from pairloom.models.merging import merge_memories, merge_states, row_counts
+from pairloom.models.merging import merge_memories, merge_states, row_counts, set_paces
 from pairloom.pairs import NO_QUERY
 from pairloom.steps import L2, Penalty
 
@@ -223,9 +223,9 @@ class Learner(Mapped):
         if self.features.forgetting is not None:
             self.features.forgetting.forget(state.phi, keep)
 
-    def merge(self, base: State, parts: Sequence[State]) -> State:
+    def merge(self, base: State, parts: Sequence[State], sample: Batch | None = None) -> State:
         """Merge weights by their squared gradients or, without these, by rows; memories and maps by rules of theirs."""
-        return merge_learners(self, base, list(parts))
+        return merge_learners(self, base, list(parts), sample)
 
     def _slots(self, state: State) -> Slots:
         """Return the slots; raise ValueError unless their points are dense arrays."""
@@ -268,9 +268,11 @@ def catch_up(learner: Learner, state: State) -> None:
         map_kept_rows(learner, state)
 
 
-def merge_learners(learner: Learner, base: State, parts: list[State]) -> State:
+def merge_learners(learner: Learner, base: State, parts: list[State], sample: Batch | None) -> State:
     """Return the merged state of a learner; a map that grows then changes as often as is due by its new row."""
     state = merge_states(learner, base, parts)
+    if not learner.step.per_coordinate:
+        set_paces(learner, base, len(parts), sample, state)
     merge_memories(learner, state, base, parts)
     growing = learner.features.growing
     if growing is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pairloom.base.batch import Batch
 from pairloom.base.merging import RowCounts, added
 from pairloom.race.evidence import MAX_WINDOWS, Evidence, ScoredWindow
 from pairloom.race.state import HOOKS, Mixture, RaceState
@@ -15,21 +16,22 @@ if TYPE_CHECKING:
     from pairloom.race.race import Race
 
 
-def merge_entrants(race: "Race", base: RaceState, parts: Sequence[RaceState]) -> RaceState:
+def merge_entrants(race: "Race", base: RaceState, parts: Sequence[RaceState], sample: Batch | None = None) -> RaceState:
     """Return the merged state of a race, with the mixture of the base; the parts have learned all their rows."""
     check_races(base, parts)
-    rows, entrants = RowCounts(base.t, tuple(part.t for part in parts)), []
+    total, entrants = RowCounts(base.t, tuple(part.t for part in parts)).total, []
     for state in (base, *parts):
         race.entrants(state)
     settled = race.settle(base)[0]
     for i, one in enumerate(race.entrants(settled)):
         streams = [part.entrants[i].stream for part in parts]
-        entrants.append(replace(one, stream=merge_streams(one.model, HOOKS, one.stream, streams)))
+        rows = None if sample is None else one.candidate.read(sample)
+        entrants.append(replace(one, stream=merge_streams(one.model, HOOKS, one.stream, streams, sample=rows)))
     mixture = Mixture(base.mixture.weights.copy(), base.mixture.slopes.copy(), base.mixture.shifts.copy())
     return RaceState(
         base.n_features, entrants, merge_evidence(base.evidence, [part.evidence for part in parts]),
         added(base.counts, [part.counts for part in parts]), mixture, None,
-        t=rows.total, evaluated=rows.total, standings=list(base.standings), since=base.since,
+        t=total, evaluated=total, standings=list(base.standings), since=base.since,
     )  # fmt: skip
 
 
