@@ -17,7 +17,7 @@ from pairloom.columns.frames import is_named
 from pairloom.columns.loops import CATEGORY
 from pairloom.columns.state import COMPACT
 from pairloom.dask.graph import dask, delayed_parts, fit, is_array, is_collection, partitions_of
-from pairloom.dask.tasks import Described, Rows, naming
+from pairloom.dask.tasks import Described, PartitionError, Rows, naming
 from pairloom.estimators.class_labels import check_class_labels
 from pairloom.estimators.parameters import estimator
 from pairloom.race.race import DROP_FROM_ROW
@@ -40,6 +40,11 @@ class Spec:
         """Whether labels are classes."""
         return hasattr(self.model, "pos_label")
 
+    def check(self, rows: Rows) -> Any:
+        """Return the number or the names of the columns of valid rows, or raise ValueError."""
+        read = self.model._rows_to_learn(rows.X, first=True).read(self.model.columns, self.model._layouts)
+        return read.shape[1] if read.encoder is None else read.encoder.state.names
+
     def labels_of(self, y: Array) -> Any:
         """Return the different labels of a partition; ValueError if they are not classes."""
         if not self.has_classes:
@@ -59,7 +64,12 @@ class Spec:
 
     def knowing(self, described: Sequence[Described]) -> "Spec":
         """Return what to fit, with the classes and the categories of all partitions, in their order."""
-        classes = None
+        columns, classes = [(k, one.columns) for k, one in enumerate(described) if one.n], None
+        for k, own in columns:
+            if own != columns[0][1]:
+                raise PartitionError(
+                    f"partition {k} has the columns {own}, but partition {columns[0][0]} has {columns[0][1]}"
+                )
         if self.has_classes:
             classes = sorted({label for one in described for label in one.labels or ()})
             if len(classes) < 2:

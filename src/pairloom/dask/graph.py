@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pairloom.base.extras import import_extra
-from pairloom.dask.plan import SAMPLE_ROWS, even_sizes, pieces_of, shards_of
+from pairloom.dask.plan import even_sizes, pace_of, pieces_of, shards_of
 from pairloom.dask.tasks import Described, begin, describe, head, learn, merge
 
 Report = Callable[[int, int, int], None]
@@ -53,8 +53,8 @@ def delayed_parts(name: str, values: Any) -> list[Any]:
     ):
         return list(values)
     raise ValueError(
-        f"{name} must be a Dask array, a Dask data frame, or a list of delayed partitions; got {type(values).__name__}. "
-        "For rows in memory, use the estimator of the same name without pairloom.dask"
+        f"{name} must be a Dask array, a Dask data frame, or a list of delayed partitions; got a "
+        f"{type(values).__name__}. For rows in memory, use the estimator of the same name without pairloom.dask"
     )
 
 
@@ -123,18 +123,19 @@ def fit(
     if report is not None:
         report(0, rounds, learned)
     groups = shards_of([n - used for n, used in zip(sizes, heads, strict=True)], shards)
-    pieces = [pieces_of(group, sizes, heads, rounds, SAMPLE_ROWS // len(groups)) for group in groups]
+    pieces = [pieces_of(group, sizes, heads, rounds) for group in groups]
     for r in range(rounds if groups else 0):
-        parts = []
-        for number, piece in enumerate(pieces):
-            part = None
-            for segment in piece[r]:
+        now = [piece[r] for piece in pieces]
+        pace, parts = pace_of([sum(map(len, piece)) for piece in now]), []
+        for number, piece in enumerate(now):
+            part = model
+            for k, segment in enumerate(piece):
                 one = partitions[segment.partition]
-                part = delayed(learn)(model, number, part, segment, one.X, one.y, one.extra)
-                learned += segment.stop - segment.start
-            parts += [part] if part is not None else []
+                part = delayed(learn)(part, number, pace, segment, one.X, one.y, one.extra, first=k == 0)
+                learned += len(segment)
+            parts += [part] if piece else []
         if parts:
-            model = cluster.start(delayed(merge)(model, parts, r == rounds - 1))
+            model = cluster.start(delayed(merge)(model, parts))
         if report is not None:
-            report(r + 1, rounds, sum(sizes) if r == rounds - 1 else learned)
+            report(r + 1, rounds, learned)
     return cluster.get(model)

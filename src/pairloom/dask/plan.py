@@ -6,19 +6,17 @@ from itertools import pairwise
 
 import numpy as np
 
-SAMPLE_ROWS, SAMPLE_SHARE = 2048, 0.05
-"""Rows that no part has learned, by which a merge chooses the length of steps: at most so many, and this share of a
-shard. After the last merge, the merged model learns them."""
-
 
 @dataclass(frozen=True)
 class Segment:
-    """Rows ``start`` to ``stop`` of a partition; the ``sample`` rows after them are returned, not learned."""
+    """Rows ``start`` to ``stop`` of a partition."""
 
     partition: int
     start: int
     stop: int
-    sample: int = 0
+
+    def __len__(self) -> int:
+        return self.stop - self.start
 
 
 def even_sizes(available: Sequence[int], total: int) -> list[int]:
@@ -53,28 +51,30 @@ def shards_of(sizes: Sequence[int], most: int) -> list[list[int]]:
     return [[known[i] for i in np.flatnonzero(group == g)] for g in np.unique(group)]
 
 
-def pieces_of(
-    shard: Sequence[int], sizes: Sequence[int], heads: Sequence[int], rounds: int, sample: int
-) -> list[list[Segment]]:
-    """Return the segments of each round: the rows of a shard after its head, without those held back at its end.
+def pieces_of(shard: Sequence[int], sizes: Sequence[int], heads: Sequence[int], rounds: int) -> list[list[Segment]]:
+    """Return the segments of each round: the rows of a shard after the heads of its partitions, in equal parts.
 
-    >>> pieces_of([0, 1], [100, 100], [20, 0], 2, 4)
-    [[Segment(partition=0, start=20, stop=100, sample=0), Segment(partition=1, start=0, stop=8, sample=4)], \
-[Segment(partition=1, start=8, stop=96, sample=4)]]
+    >>> pieces_of([0, 1], [100, 100], [20, 0], 2)  # doctest: +NORMALIZE_WHITESPACE
+    [[Segment(partition=0, start=20, stop=100), Segment(partition=1, start=0, stop=10)],
+     [Segment(partition=1, start=10, stop=100)]]
     """
     total = sum(sizes[k] - heads[k] for k in shard)
-    last = next((k for k in reversed(shard) if sizes[k] > heads[k]), shard[-1])
-    sample = min(sample, int(SAMPLE_SHARE * total), sizes[last] - heads[last])
-    bounds = [r * (total - sample) // rounds for r in range(rounds + 1)]
     made: list[list[Segment]] = []
-    for low, high in pairwise(bounds):
+    for low, high in pairwise(r * total // rounds for r in range(rounds + 1)):
         piece, at = [], 0
         for k in shard:
             start, stop = max(low - at, 0), min(high - at, sizes[k] - heads[k])
             if start < stop:
-                ends = at + stop == high
-                left = sizes[k] - heads[k] - stop
-                piece.append(Segment(k, heads[k] + start, heads[k] + stop, min(sample, left) if ends else 0))
+                piece.append(Segment(k, heads[k] + start, heads[k] + stop))
             at += sizes[k] - heads[k]
         made.append(piece)
     return made
+
+
+def pace_of(sizes: Sequence[int]) -> float:
+    """Return the effective number of parts of these sizes, by which the steps of each are multiplied.
+
+    >>> pace_of([100, 100]), pace_of([100, 0])
+    (2.0, 1.0)
+    """
+    return sum(sizes) ** 2 / max(1, sum(size**2 for size in sizes))

@@ -53,20 +53,13 @@ class Rows:
 
 @dataclass(frozen=True)
 class Described:
-    """A partition: the number of its rows, its labels, its categories by column, and its first rows."""
+    """A partition: the number of its rows, its labels, categories by column, first rows, and number of columns."""
 
     n: int
     labels: Any
     categories: dict[str, list[str]]
     head: Rows
-
-
-@dataclass(frozen=True)
-class Learned:
-    """The part of a model after a segment, and the rows after the segment."""
-
-    model: Any
-    sample: Rows | None
+    columns: Any
 
 
 def rows_of(partition: int, X: Any, y: Any, extra: Extra) -> Rows:
@@ -87,9 +80,10 @@ def describe(partition: int, X: Any, y: Any, extra: Extra, first: int, model: An
     """Return what the plan needs to know of a partition."""
     with naming(partition):
         rows = rows_of(partition, X, y, extra)
+        known = model.check(rows.part(slice(0, first))) if len(rows) else None
         labels = model.labels_of(rows.y) if len(rows) else None
         categories = model.categories_of(rows.X) if len(rows) else {}
-        return Described(len(rows), labels, categories, rows.part(slice(0, first)))
+        return Described(len(rows), labels, categories, rows.part(slice(0, first)), known)
 
 
 def head(partition: int, X: Any, y: Any, extra: Extra, n: int) -> Rows:
@@ -128,21 +122,16 @@ def begin(model: Any, heads: Sequence[Rows]) -> Any:
         raise PartitionError(f"the first rows of partitions 0 to {heads[-1].partition}: {error}") from error
 
 
-def learn(base: Any, number: int, before: Learned | None, segment: Segment, X: Any, y: Any, extra: Extra) -> Learned:
-    """Let a part learn a segment; the first segment of a round begins with a copy of the base."""
+def learn(
+    model: Any, number: int, pace: float, segment: Segment, X: Any, y: Any, extra: Extra, *, first: bool
+) -> Any:  # fmt: skip
+    """Return a part that has learned a segment: of the base, for the first segment of a round, or of a part."""
     with naming(segment.partition):
-        rows = rows_of(segment.partition, X, y, extra)
-        model = base.forked(number) if before is None else before.model.with_state(copy(before.model.state_))
-        learned = rows.part(slice(segment.start, segment.stop))
-        model.partial_fit(learned.X, learned.y, **learned.extra)
-        return Learned(model, rows.part(slice(segment.stop, segment.stop + segment.sample)))
+        rows = rows_of(segment.partition, X, y, extra).part(slice(segment.start, segment.stop))
+        part = model.forked(number, pace) if first else model.with_state(copy(model.state_))
+        return part.partial_fit(rows.X, rows.y, **rows.extra)
 
 
-def merge(base: Any, parts: Sequence[Learned], last: bool) -> Any:
-    """Return the merged model; after the ``last`` round it learns the rows that were held back."""
-    samples = [part.sample for part in parts if part.sample is not None and len(part.sample)]
-    rows = join(samples) if samples else None
-    merged = base.merge([part.model for part in parts], *(() if rows is None else (rows.X, rows.y)))
-    if last and rows is not None:
-        merged.partial_fit(rows.X, rows.y, **rows.extra)
-    return merged
+def merge(base: Any, parts: Sequence[Any]) -> Any:
+    """Return the merged model."""
+    return base.merge(list(parts))

@@ -49,6 +49,7 @@ class State:
     learned in the same way. ``lazy``: the weights and points in the form for these rows. ``squares``: sums of squared
     gradients, one per weight, if steps are per coordinate. ``cells`` (slots, m): the points, instead of ``lazy``, for
     such steps over a map of cells. ``since``: the number of forgotten rows, which no longer count.
+    ``pace``: the factor of the steps of a part, until it is merged.
     """
 
     phi: Annotated[Any, "@phi"] = field(metadata=SHARED)
@@ -64,6 +65,7 @@ class State:
     squares: Annotated[Array, "R v D 0:1e38"] | None = field(default=None, metadata=OPTIONAL)
     cells: Annotated[Array, "i4 S m 0:D"] | None = field(default=None, metadata=OPTIONAL)
     since: Finite | None = field(default=None, metadata=OPTIONAL)
+    pace: Annotated[float, "positive"] | None = field(default=None, metadata=OPTIONAL)
 
     def check_rows(self, t: int) -> None:
         """Raise ValueError unless this is a state after t rows."""

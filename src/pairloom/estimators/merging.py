@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from pairloom.base.batch import Batch
 from pairloom.base.merging import added
 from pairloom.base.threads import ONE_THREAD
 from pairloom.base.tree import copy
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
     from pairloom.estimators.saving import EstimatorState, SavableEstimator
 
 
-def merge_estimators(
-    base: "SavableEstimator", parts: "Sequence[SavableEstimator]", sample: Batch | None = None
-) -> "EstimatorState":
+def merge_estimators(base: "SavableEstimator", parts: "Sequence[SavableEstimator]") -> "EstimatorState":
     """Return the merged state; ValueError, naming the part, if parts are not copies of the base."""
     check_parts(base, parts)
     state, others = base.state_, [part.state_ for part in parts]
@@ -42,7 +39,7 @@ def merge_estimators(
     stream = base.stream_
     try:
         with ONE_THREAD:
-            merged = merge_streams(stream.model, stream.hooks, state.stream, streams, stream.encoding, sample)
+            merged = merge_streams(stream.model, stream.hooks, state.stream, streams, stream.encoding)
     except TypeError as error:
         raise TypeError(f"{type(base).__name__}: {error}") from None
     counts = merge_counts(state.class_counts, [one.class_counts for one in others])

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from pairloom.base.batch import Batch
 from pairloom.base.checks import check_count
 from pairloom.base.merging import forked
 from pairloom.base.saving import CHANGED_AFTER_FIT, Savable, StateReader, checked_names
@@ -25,7 +24,6 @@ from pairloom.estimators.class_labels import Labels, declared_classes
 from pairloom.estimators.class_weight import ClassCounts, check_class_weight, is_balanced
 from pairloom.estimators.merging import merge_estimators
 from pairloom.estimators.scikit_learn import BaseEstimator
-from pairloom.pairs import query_codes
 from pairloom.stream import AlertBudget, Stream
 from pairloom.stream.state import StreamState
 
@@ -96,10 +94,6 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
     _file_columns: FileColumns | None
 
     @abstractmethod
-    def _rows_to_score(self, X: Any) -> Any:
-        """Validate rows to score, and encode them as numbers."""
-
-    @abstractmethod
     def _stream_of(self, labels: Labels | None, seed: int | None, columns: ColumnsState | None) -> Stream:
         """Return the stream that the parameters describe, for rows with these columns: its model and its hooks."""
 
@@ -132,34 +126,33 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         made._windows = made._new_windows() if state.windows is None else state.windows
         return made
 
-    def forked(self, number: int) -> Self:
-        """Return one of the copies of :meth:`fork`; those of different numbers have different random numbers."""
-        made = self.with_state(forked(self.state_, number))
+    def forked(self, number: int, pace: float) -> Self:
+        """Return one of the copies of :meth:`fork`; ``pace``: by which its steps are multiplied."""
+        made = self.with_state(forked(self.state_, number, pace))
         for name in self.local:
             setattr(made, name, None)
         return made
 
     def fork(self, n: int) -> list[Self]:
-        """Return n copies that learn rows of their own, to be merged again; this model does not change.
+        """Return n copies that learn rows of their own, about as many each, to be merged again.
 
-        Each has random numbers of its own. Trees and candidates stay as they are until the merge, and drift is not
-        tested for.
+        This model does not change. Each copy has random numbers of its own, and takes n times the steps of one stream,
+        since their weights are averaged. Trees and candidates stay as they are until the merge, and drift is not tested
+        for.
         """
         check_is_fitted(self)
         check_count("n", n)
         self.stream_.check_whole()
-        return [self.forked(k) for k in range(n)]
+        return [self.forked(k, n) for k in range(n)]
 
-    def merge(self, parts: Sequence[Self], X: Any = None, y: Any = None) -> Self:
+    def merge(self, parts: Sequence[Self]) -> Self:
         """Return a model that has learned the rows of this one, and those that each of its copies learned beyond them.
 
         ``parts`` are copies of this model (:meth:`fork`) that continued on rows of their own, all at once, so that
         what this model knows is counted once. Sums over rows are exact up to rounding; weights learned by steps are
-        averaged. ``X`` and ``y`` are a few thousand rows that no part has learned, by which the length of averaged
-        steps is chosen (:func:`~pairloom.models.merging.paces`); they are not learned. Recent scores are pooled, and
-        log-odds fitted to them. The history, the alert budget, the windows of columns and the test for drift continue
-        from this model. Raises TypeError if the model cannot be merged, and ValueError, naming the part, if one is not
-        a copy.
+        averaged. Recent scores are pooled, and log-odds fitted to them. The history, the alert budget, the windows of
+        columns and the test for drift continue from this model. Raises TypeError if the model cannot be merged, and
+        ValueError, naming the part, if one is not a copy.
 
         >>> from pairloom.systems import ExactAUC
         >>> X = np.random.default_rng(0).normal(size=(300, 3))
@@ -171,13 +164,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         >>> base.merge(parts).n_seen_
         300
         """
-        check_is_fitted(self)
-        sample = None
-        if X is not None and self._labels is not None:
-            rows = self._rows_to_score(X)
-            codes = self._labels.encode(np.asarray(y))
-            sample = Batch(rows, codes, np.ones(len(codes)), query_codes(None, len(codes)))
-        return self.with_state(merge_estimators(self, parts, sample))
+        return self.with_state(merge_estimators(self, parts))
 
     def _new_windows(self) -> ColumnWindows | None:
         """Return empty windows, if changes of columns are looked for and there are not too many columns."""

@@ -124,13 +124,12 @@ class Model(MayBeLimited, ABC):
     def recode(self, state: Any, codes: dict[int, Array]) -> None:
         """Give categories new codes in kept rows: ``codes[k]`` has those of the old codes of category column k."""
 
-    def merge(self, base: Any, parts: Sequence[Any], sample: Batch | None = None) -> Any:
+    def merge(self, base: Any, parts: Sequence[Any]) -> Any:
         """Return a new state that has learned the rows of ``base`` and those that each part learned beyond them.
 
-        ``parts``: states that began as copies of ``base``, which stay as they are. ``sample``: rows that no part has
-        learned, by which the length of averaged steps is chosen (:func:`~pairloom.models.merging.paces`). Raises
-        TypeError if the model cannot be merged, and ValueError, naming the part, if its structure is not that of the
-        base.
+        ``parts``: states that began as copies of ``base`` (:func:`~pairloom.base.merging.forked`). Changes none of
+        them. Raises TypeError if the model cannot be merged, and ValueError, naming the part, if its structure is not
+        that of the base.
         """
         raise cannot_merge(type(self).__name__, "its state is not a sum, a mean or a sample of rows")
 

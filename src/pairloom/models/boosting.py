@@ -248,7 +248,7 @@ class Boosting(Many):
             X[own, k] = new[X[own, k].astype(np.int64)]
         state.replace_ring(state.ring)
 
-    def merge(self, base: BoostingState, parts: Sequence[BoostingState], sample: Batch | None = None) -> BoostingState:
+    def merge(self, base: BoostingState, parts: Sequence[BoostingState]) -> BoostingState:
         """Merge the leaves, and let generations grow on the newest rows of all parts in turn."""
         return merge_boosting(self, base, list(parts))
 

@@ -124,7 +124,7 @@ class FromMoments(Mapped):
         if state.memory.filled[0] > max(0, t - rows_used_to_grow(self.features, state.phi)):  # a merge ends the block
             raise ValueError(f"must have some of {t} rows in the open block")
 
-    def merge(self, base: State, parts: Sequence[State], sample: Batch | None = None) -> State:
+    def merge(self, base: State, parts: Sequence[State]) -> State:
         """Add the moments that each part has added to those of the base, and solve."""
         state = merge_states(self, base, parts)
         state.memory = merge_moments(base.memory, [part.memory for part in parts])

@@ -215,7 +215,7 @@ class Grid(Many):
     def settle(self, state: GridState) -> tuple[GridState, Scored | None]:
         return self._now(state), self.waiting(state)
 
-    def merge(self, base: GridState, parts: Sequence[GridState], sample: Batch | None = None) -> GridState:
+    def merge(self, base: GridState, parts: Sequence[GridState]) -> GridState:
         """Merge the memory, and the weights by the rows of each part; a model that diverged in a part stops."""
         base, *others = (self._now(state) for state in (base, *parts))
         state = merge_states(self, base, others)

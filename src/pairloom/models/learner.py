@@ -20,7 +20,7 @@ from pairloom.features.capabilities import Change
 from pairloom.losses import Loss, Residual, Square
 from pairloom.memory import Example, Memory, MemoryState, Slots, Strata
 from pairloom.models.mapped import Mapped, classes, linear_scores
-from pairloom.models.merging import merge_memories, merge_states, row_counts, set_paces
+from pairloom.models.merging import at_pace, merge_memories, merge_states, row_counts
 from pairloom.pairs import NO_QUERY
 from pairloom.steps import L2, Penalty
 
@@ -136,7 +136,8 @@ class Learner(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         catch_up(self, state)
-        made, growing = self.learn(state, batch), self.features.growing
+        made: Scored = at_pace(self, state.pace).learn(state, batch)
+        growing = self.features.growing
         if growing is not None:
             growing.remember(state.phi, batch, made.scores)
         return made
@@ -223,9 +224,9 @@ class Learner(Mapped):
         if self.features.forgetting is not None:
             self.features.forgetting.forget(state.phi, keep)
 
-    def merge(self, base: State, parts: Sequence[State], sample: Batch | None = None) -> State:
+    def merge(self, base: State, parts: Sequence[State]) -> State:
         """Merge weights by their squared gradients or, without these, by rows; memories and maps by rules of theirs."""
-        return merge_learners(self, base, list(parts), sample)
+        return merge_learners(self, base, list(parts))
 
     def _slots(self, state: State) -> Slots:
         """Return the slots; raise ValueError unless their points are dense arrays."""
@@ -268,11 +269,9 @@ def catch_up(learner: Learner, state: State) -> None:
         map_kept_rows(learner, state)
 
 
-def merge_learners(learner: Learner, base: State, parts: list[State], sample: Batch | None) -> State:
+def merge_learners(learner: Learner, base: State, parts: list[State]) -> State:
     """Return the merged state of a learner; a map that grows then changes as often as is due by its new row."""
     state = merge_states(learner, base, parts)
-    if not learner.step.per_coordinate:
-        set_paces(learner, base, len(parts), sample, state)
     merge_memories(learner, state, base, parts)
     growing = learner.features.growing
     if growing is not None:

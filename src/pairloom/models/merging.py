@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from pairloom.base.batch import Batch
 from pairloom.base.merging import (
     RowCounts,
     added,
@@ -20,18 +19,16 @@ from pairloom.base.typing import Array
 from pairloom.engines import sparse
 from pairloom.engines.state import WORST, LazyModel, State
 from pairloom.memory.merging import Places
-from pairloom.metrics.auc import weighted_auc
 from pairloom.models.class_moments import ClassMoments
 
 if TYPE_CHECKING:
     from pairloom.models.grid import Grid
     from pairloom.models.learner import Learner
     from pairloom.models.mapped import Mapped
+    from pairloom.models.rule import RuleLearner
 
 S = TypeVar("S", bound=State)
-
-MIN_SAMPLED = 10
-"""Rows of either class in a sample, from which the length of steps is chosen."""
+M = TypeVar("M", "Learner", "RuleLearner")
 
 
 def row_counts(base: Any, parts: Sequence[Any]) -> RowCounts:
@@ -57,6 +54,8 @@ def merge_states(model: "Mapped | Grid", base: S, parts: Sequence[S]) -> S:
     by_rows = rows.shares
     tally = added(base.tally, [part.tally for part in parts])
     tally[WORST] = np.max([state.tally[WORST] for state in (base, *parts)], axis=0)
+    if any(part.pace is not None for part in parts):  # longer steps than those of the user say nothing about them
+        tally[WORST:] = base.tally[WORST:]
     squares, shares = base.squares, by_rows
     if base.squares is not None:
         own = [part.squares for part in parts if part.squares is not None]
@@ -71,36 +70,19 @@ def merge_states(model: "Mapped | Grid", base: S, parts: Sequence[S]) -> S:
     )  # fmt: skip
 
 
-def paces(model: Any, base: Any, state: Any, sample: Batch, most: int) -> Array:
-    """Return the factor by which each weight vector should move further from the base than the mean of the parts.
+def at_pace(model: M, pace: float | None) -> M:
+    """Return the model with which a part learns: with longer steps, half as long until they suit the penalty.
 
-    The mean of K parts has moved as far as one part, with a Kth of the noise. Where one pass is still on its way, it
-    would have moved up to K times as far. So the factor is the one of 1, 2, 4, ..., K with the largest AUC on rows that
-    no part has learned; scores are linear in the weights. Steps per coordinate become short by themselves: with
-    these, longer steps were worse on every set tried.
+    Steps per coordinate become short by themselves, and passive-aggressive steps have a length of their own.
     """
-    before = model.score(base, sample.X)
-    step, targets = model.score(state, sample.X) - before, model.pairs.targets
-    chosen = np.ones(before.shape[1])
-    for v in range(before.shape[1]):
-        positive = sample.y == targets[v % len(targets)]
-        if min(positive.sum(), (~positive).sum()) < MIN_SAMPLED:
-            continue
-        factors = 2.0 ** np.arange(int(np.log2(most)) + 1)
-        scores = before[:, [v]] + step[:, [v]] * factors
-        if np.isfinite(scores).all():
-            chosen[v] = factors[int(np.argmax(weighted_auc(scores, positive, sample.weight)))]
-    return chosen
-
-
-def set_paces(model: "Mapped", base: State, most: int, sample: Batch | None, state: State) -> None:
-    """Move the merged weights further, by ``paces``; without a sample, or labels that are classes, not at all."""
-    if sample is None or model.pairs.n_groups == 0:
-        return
-    chosen = paces(model, base, state, sample, most)[:, None]
-    state.w = (base.w + chosen * (state.w - base.w)).astype(base.w.dtype)
-    if state.w_bar.shape[1]:
-        state.w_bar = (base.w_bar + chosen * (state.w_bar - base.w_bar)).astype(base.w_bar.dtype)
+    if pace is None or model.step.per_coordinate or model.step.sequential:
+        return model
+    while pace > 1:
+        try:
+            return replace(model, step=replace(model.step, eta=pace * model.step.eta))
+        except ValueError:
+            pace /= 2
+    return model
 
 
 def square_shares(base: Array, parts: list[Array], otherwise: Array) -> Array:

@@ -20,7 +20,7 @@ from pairloom.engines.state import LazyModel, State
 from pairloom.features.base import dense_features
 from pairloom.features.capabilities import check_not_growing, rows_used_to_grow
 from pairloom.models.mapped import InBlocks, Mapped, RowByRow, linear_scores
-from pairloom.models.merging import merge_states, row_counts, set_paces
+from pairloom.models.merging import at_pace, merge_states, row_counts
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Penalty
 from pairloom.steps.schedules import averaging_rate
@@ -179,7 +179,8 @@ class RuleLearner(Mapped):
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
-        return self.learn(state, batch)
+        scored: Scored = at_pace(self, state.pace).learn(state, batch)
+        return scored
 
     def blocks(self, state: State, X: Any) -> list[slice]:
         """Return blocks of rows that are mapped together."""
@@ -226,12 +227,11 @@ class RuleLearner(Mapped):
         """Return <w, phi(x)> of each row, with the output iterate."""
         return linear_scores(self.features, state, self.coef(state), X)
 
-    def merge(self, base: State, parts: Sequence[State], sample: Batch | None = None) -> State:
+    def merge(self, base: State, parts: Sequence[State]) -> State:
         """Merge the statistics by the rule, and the weights by the rows of each part."""
         if self.rule.merging is None or self.rule.prepared is not None:
             raise cannot_merge(str(self.rule), "its statistics are not sums of rows")
         state = merge_states(self, base, parts)
-        set_paces(self, base, len(parts), sample, state)
         state.memory = self.rule.merging.merge(base.memory, [part.memory for part in parts], row_counts(base, parts))
         return state
 

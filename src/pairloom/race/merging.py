@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairloom.base.batch import Batch
 from pairloom.base.merging import RowCounts, added
 from pairloom.race.evidence import MAX_WINDOWS, Evidence, ScoredWindow
 from pairloom.race.state import HOOKS, Mixture, RaceState
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from pairloom.race.race import Race
 
 
-def merge_entrants(race: "Race", base: RaceState, parts: Sequence[RaceState], sample: Batch | None = None) -> RaceState:
+def merge_entrants(race: "Race", base: RaceState, parts: Sequence[RaceState]) -> RaceState:
     """Return the merged state of a race, with the mixture of the base; the parts have learned all their rows."""
     check_races(base, parts)
     total, entrants = RowCounts(base.t, tuple(part.t for part in parts)).total, []
@@ -25,8 +24,7 @@ def merge_entrants(race: "Race", base: RaceState, parts: Sequence[RaceState], sa
     settled = race.settle(base)[0]
     for i, one in enumerate(race.entrants(settled)):
         streams = [part.entrants[i].stream for part in parts]
-        rows = None if sample is None else one.candidate.read(sample)
-        entrants.append(replace(one, stream=merge_streams(one.model, HOOKS, one.stream, streams, sample=rows)))
+        entrants.append(replace(one, stream=merge_streams(one.model, HOOKS, one.stream, streams)))
     mixture = Mixture(base.mixture.weights.copy(), base.mixture.slopes.copy(), base.mixture.shifts.copy())
     return RaceState(
         base.n_features, entrants, merge_evidence(base.evidence, [part.evidence for part in parts]),
@@ -56,12 +54,13 @@ def check_races(base: RaceState, parts: Sequence[RaceState]) -> None:
 
 def merge_evidence(base: Evidence, parts: Sequence[Evidence]) -> Evidence:
     """Return the newest windows of all parts in turn; rows of open windows of several parts are compared together."""
-    made = Evidence(base.targets, base.n_models, list(base.open), list(base.raw), base.areas.copy(), base.closed)
+    opened, closed = ([shared(window) for window in windows] for windows in (base.open, base.raw))
+    made = Evidence(base.targets, base.n_models, opened, closed, base.areas.copy(), base.closed)
     new = [min(part.closed - base.closed, len(part.raw)) for part in parts]
     for back in range(max(new, default=0), 0, -1):
         for part, n in zip(parts, new, strict=True):
             if back <= n:
-                made.raw = [*made.raw[1 - MAX_WINDOWS :], part.raw[-back]]
+                made.raw = [*made.raw[1 - MAX_WINDOWS :], shared(part.raw[-back])]
                 made.areas = np.vstack([made.areas[1 - MAX_WINDOWS :], part.areas[-back]])
     made.closed += sum(part.closed - base.closed for part in parts)
     for part in parts:
@@ -71,3 +70,8 @@ def merge_evidence(base: Evidence, parts: Sequence[Evidence]) -> Evidence:
             if len(more.labels):
                 made.add(more.scores, more.labels, more.weights)
     return made
+
+
+def shared(window: ScoredWindow) -> ScoredWindow:
+    """Return a window with the same arrays: dropped models are removed from a window by new arrays."""
+    return ScoredWindow(window.scores, window.labels, window.weights)

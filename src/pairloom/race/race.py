@@ -250,9 +250,9 @@ class Race(Model):
             if one.candidate.form == "codes":
                 one.model.recode(one.stream.learned, codes)
 
-    def merge(self, base: RaceState, parts: Sequence[RaceState], sample: Batch | None = None) -> RaceState:
+    def merge(self, base: RaceState, parts: Sequence[RaceState]) -> RaceState:
         """Merge each candidate, pool the evidence, and fit the mixture to it."""
-        made = merge_entrants(self, base, [self.settle(part)[0] for part in parts], sample)
+        made = merge_entrants(self, base, [self.settle(part)[0] for part in parts])
         self._mix(made)
         self._drop(made)
         return made

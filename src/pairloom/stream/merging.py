@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pairloom.base.batch import Batch
 from pairloom.base.merging import RowCounts
 from pairloom.base.tree import copy
 from pairloom.features.encoding import Encoding
@@ -17,20 +16,16 @@ if TYPE_CHECKING:
 
 def merge_streams(
     model: Model, hooks: "Sequence[Hook]", base: StreamState, parts: Sequence[StreamState],
-    encoding: Encoding | None = None, sample: Batch | None = None,
+    encoding: Encoding | None = None,
 ) -> StreamState:  # fmt: skip
-    """Return the state of a stream that has learned the rows of the base, and those that each part learned.
-
-    ``sample``: rows that no part has learned (:meth:`Model.merge`).
-    """
+    """Return the state of a stream that has learned the rows of the base, and those that each part learned."""
     check_parts(model, base, parts)
     rows = RowCounts(base.t, tuple(part.t for part in parts))
     base, *parts = (settled(model, hooks, one) for one in (base, *parts))
     known = None
     if encoding is not None and base.encoding is not None:
         known = encoding.merge(base.encoding, [part.encoding for part in parts if part.encoding is not None])
-        sample = None if sample is None else replace(sample, X=encoding.encode(known, sample.X))
-    learned = model.merge(base.learned, [part.learned for part in parts], sample)
+    learned = model.merge(base.learned, [part.learned for part in parts])
     times = [one.time for one in (base, *parts) if one.time is not None]
     state = StreamState(rows.total, base.n_features, learned, None, {}, max(times, default=None), known)
     for hook in hooks:

@@ -196,21 +196,20 @@ class Stream(Savable):
         return picked
 
     def fork(self, n: int) -> "list[Stream]":
-        """Return n copies that learn rows of their own, to be merged again; this stream does not change.
+        """Return n copies that learn rows of their own, about as many each, to be merged again.
 
-        Each has random numbers of its own. Trees stay as they are until the merge, and drift is not tested for.
+        This stream does not change. Each copy has random numbers of its own, and takes n times the steps of one
+        stream, since their weights are averaged. Trees stay as they are until the merge, and drift is not tested for.
         """
         check_count("n", n)
         self.check_whole()
-        return [self._with(forked(self.state, k)) for k in range(n)]
+        return [self._with(forked(self.state, k, n)) for k in range(n)]
 
-    def merge(self, parts: "Sequence[Stream]", X: Any = None, y: Any = None) -> "Stream":
+    def merge(self, parts: "Sequence[Stream]") -> "Stream":
         """Return a stream that has learned the rows of this one, and those that each of its copies learned beyond them.
 
-        Sums over rows are exact up to rounding; weights learned by steps are averaged. ``X`` and ``y`` are a few
-        thousand rows that no part has learned: by these, the length of averaged steps is chosen
-        (:func:`~pairloom.models.merging.paces`). They are not learned. Raises TypeError if the model cannot be merged,
-        and ValueError, naming the part, for parts of another model.
+        Sums over rows are exact up to rounding; weights learned by steps are averaged. Raises TypeError if the model
+        cannot be merged, and ValueError, naming the part, for parts of another model.
 
         >>> from pairloom.systems import ExactAUC
         >>> X = np.random.default_rng(0).normal(size=(300, 3))
@@ -235,8 +234,7 @@ class Stream(Savable):
             raise ValueError("merge needs a base that has learned rows: let it learn some, then continue with copies")
         with ONE_THREAD:
             states = [part.state for part in parts if part.state is not None]
-            sample = None if X is None else self.check(X, y)
-            return self._with(merge_streams(self.model, self.hooks, self.state, states, self.encoding, sample))
+            return self._with(merge_streams(self.model, self.hooks, self.state, states, self.encoding))
 
     def _with(self, state: StreamState | None) -> "Stream":
         """Return a stream of the same model with another state."""
