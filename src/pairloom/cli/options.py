@@ -113,9 +113,7 @@ Workers = Annotated[
 ]
 Scheduler = Annotated[
     str | None,
-    optional(
-        help="Learn them on the cluster of this Dask scheduler, tcp://host:port.", metavar="ADDRESS", panel=DASK
-    ),
+    optional(help="Learn them on the cluster of this Dask scheduler, tcp://host:port.", metavar="ADDRESS", panel=DASK),
 ]
 
 Log = Annotated[
