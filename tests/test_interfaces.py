@@ -37,18 +37,18 @@ CORES = {
     Memory: Members(
         abstract="observe plan start",
         others="blends draws holds_rows joint needs_data space state_spec weighting",
-        capabilities="csr forgetting limited",
+        capabilities="csr forgetting limited merging",
     ),
     Rule: Members(
         abstract="run start step",
         others="averages_before draws rates state_spec",
-        capabilities="csr forgetting prepared",
+        capabilities="csr forgetting merging prepared",
     ),
     Model: Members(
         abstract="init n_vectors run score",
         others=(
-            "dtype explainable form instability large_products n_scored next_row pairs reading seed state_spec steady "
-            "takes_nan waiting warm_rows"
+            "dtype explainable form instability large_products merge n_scored next_row pairs reading recode seed "
+            "settle state_spec steady takes_nan waiting warm_rows"
         ),
         capabilities="forgetting limited many",
     ),
@@ -89,16 +89,17 @@ CAN = [
     (FeatureMap, Forest(), "labelled racing sparse"),
     (FeatureMap, Forest(labels=False), "racing sparse"),
     (FeatureMap, Forest(growth="boosted"), "forgetting growing racing sparse"),
-    (Memory, Latest(), ""),
-    (Memory, Window(), ""),
-    (Memory, Reservoir(), "forgetting"),
-    (Memory, RSx(), "forgetting"),
-    (Memory, WholeHistory(), "forgetting limited"),
-    (Memory, Strata(), "csr forgetting"),
-    (Rule, Moments(), "forgetting"),
-    (Rule, Pointwise(), "csr"),
-    (Rule, ClassMeans(), "csr forgetting"),
-    (Rule, ClassMeans("full"), "csr prepared"),
+    (Memory, Latest(), "merging"),
+    (Memory, Window(), "merging"),
+    (Memory, Reservoir(), "forgetting merging"),
+    (Memory, RSx(), "forgetting merging"),
+    (Memory, WholeHistory(), "forgetting limited merging"),
+    (Memory, Strata(), "csr forgetting merging"),
+    (Memory, Strata(allocation="neyman"), "csr forgetting"),
+    (Rule, Moments(), "forgetting merging"),
+    (Rule, Pointwise(), "csr merging"),
+    (Rule, ClassMeans(), "csr forgetting merging"),
+    (Rule, ClassMeans("full"), "csr merging prepared"),
     (Model, LATEST, ""),
     (Model, WHOLE, "forgetting limited"),
     (Model, Grid([WHOLE]), "forgetting limited many"),

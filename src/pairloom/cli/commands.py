@@ -61,6 +61,8 @@ def fit(
     checkpoint: opt.Checkpoint = None,
     every: opt.Every = 100_000,
     resume: opt.Resume = False,
+    workers: opt.Workers = None,
+    scheduler: opt.Scheduler = None,
     log: opt.Log = None,
     monitor: opt.Monitor = None,
     as_json: opt.Json = False,
@@ -76,6 +78,8 @@ def fit(
     Ctrl-C stops reading; the model of the rows so far is saved.
 
     With --from, the model of a file continues, with its columns, label and parameters.
+
+    With --workers or --scheduler, each Parquet file is a partition that a worker reads (docs/dask.md).
     """
     outputs = {"--model": model, "--log": log, "--quarantine": quarantine, "--monitor": monitor}
     outputs["--set monitor"] = _monitor(settings or [])
@@ -86,12 +90,16 @@ def fit(
         from pairloom.cli.fit import run
         from pairloom.cli.fit_options import FitOptions
 
-        run(
-            FitOptions(
-                files, model, start, system, settings or [], label, positive, weight, drop or [], format_.value, width,
-                chunk, checkpoint, every, resume, half_life, log, monitor, on_bad_row.value, quarantine, as_json, quiet,
-            )
+        options = FitOptions(
+            files, model, start, system, settings or [], label, positive, weight, drop or [], format_.value, width,
+            chunk, checkpoint, every, resume, half_life, log, monitor, on_bad_row.value, quarantine, as_json, quiet,
         )  # fmt: skip
+        if workers is None and scheduler is None:
+            run(options)
+        else:
+            from pairloom.cli.fit_dask import run as run_on_dask
+
+            run_on_dask(options, workers, scheduler)
 
 
 def _monitor(settings: list[str]) -> Path | None:

@@ -28,7 +28,7 @@ class OnBadRow(StrEnum):
     MISSING = "missing"
 
 
-INPUT, OUTPUT, CHECKPOINTS, MODEL = "Input", "Output", "Checkpoints", "Model"
+INPUT, OUTPUT, CHECKPOINTS, MODEL, DASK = "Input", "Output", "Checkpoints", "Model", "Several workers"
 """Panels of --help."""
 
 
@@ -106,6 +106,15 @@ HalfLife = Annotated[
 Checkpoint = Annotated[Path | None, optional(help="Folder for checkpoints.", file_okay=False, panel=CHECKPOINTS)]
 Every = Annotated[int, option(min=1, help="Number of rows between checkpoints.", panel=CHECKPOINTS)]
 Resume = Annotated[bool, option("--resume", help="Continue from the newest checkpoint, if any.", panel=CHECKPOINTS)]
+
+Workers = Annotated[
+    int | None,
+    optional(min=1, help="Learn the Parquet files of a folder on so many processes of this machine.", panel=DASK),
+]
+Scheduler = Annotated[
+    str | None,
+    optional(help="Learn them on the cluster of this Dask scheduler, tcp://host:port.", metavar="ADDRESS", panel=DASK),
+]
 
 Log = Annotated[
     Path | None,

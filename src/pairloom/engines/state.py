@@ -64,6 +64,7 @@ class State:
     gradients, one per weight, if steps are per coordinate. ``cells`` (slots, m): the points, instead of ``lazy``, for
     such steps over a map of cells. ``since``: the number of forgotten rows, which no longer count.
     ``combination``: the weights as a combination of the points.
+    ``pace``: the factor of the steps of a part, until it is merged.
     """
 
     phi: Annotated[Any, "@phi"] = field(metadata=SHARED)
@@ -80,6 +81,7 @@ class State:
     cells: Annotated[Array, "i4 S m 0:D"] | None = field(default=None, metadata=OPTIONAL)
     since: Finite | None = field(default=None, metadata=OPTIONAL)
     combination: Combination | None = field(default=None, metadata=OPTIONAL)
+    pace: Annotated[float, "positive"] | None = field(default=None, metadata=OPTIONAL)
 
     def check_rows(self, t: int) -> None:
         """Raise ValueError unless this is a state after t rows."""

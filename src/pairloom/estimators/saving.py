@@ -1,6 +1,7 @@
 """Saving and restoring the state of an estimator."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Self
@@ -9,6 +10,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from pairloom.base.checks import check_count
+from pairloom.base.merging import forked
 from pairloom.base.saving import CHANGED_AFTER_FIT, Savable, StateReader, checked_names
 from pairloom.base.spec import StateSpec, WrongState, field_types
 from pairloom.base.tree import OPTIONAL, copy, node
@@ -21,6 +24,7 @@ from pairloom.columns.state import COMPACT, ColumnsState
 from pairloom.columns.windows import WIDEST, ColumnWindows
 from pairloom.estimators.class_labels import Labels, declared_classes
 from pairloom.estimators.class_weight import ClassCounts, check_class_weight, is_balanced
+from pairloom.estimators.merging import merge_estimators
 from pairloom.estimators.scikit_learn import BaseEstimator
 from pairloom.stream import AlertBudget, Stream
 from pairloom.stream.state import StreamState
@@ -127,6 +131,46 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         made._windows = made._new_windows() if state.windows is None else state.windows
         made._newest = state.newest
         return made
+
+    def forked(self, number: int, pace: float) -> Self:
+        """Return one of the copies of :meth:`fork`; ``pace``: by which its steps are multiplied."""
+        made = self.with_state(forked(self.state_, number, pace))
+        for name in self.local:
+            setattr(made, name, None)
+        return made
+
+    def fork(self, n: int) -> list[Self]:
+        """Return n copies that learn rows of their own, about as many each, to be merged again.
+
+        This model does not change. Each copy has random numbers of its own, and takes n times the steps of one stream,
+        since their weights are averaged. Trees and candidates stay as they are until the merge, and drift is not tested
+        for.
+        """
+        check_is_fitted(self)
+        check_count("n", n)
+        self.stream_.check_whole()
+        return [self.forked(k, n) for k in range(n)]
+
+    def merge(self, parts: Sequence[Self]) -> Self:
+        """Return a model that has learned the rows of this one, and those that each of its copies learned beyond them.
+
+        ``parts`` are copies of this model (:meth:`fork`) that continued on rows of their own, all at once, so that
+        what this model knows is counted once. Sums over rows are exact up to rounding; weights learned by steps are
+        averaged. Recent scores are pooled, and log-odds fitted to them. The history, the alert budget, the windows of
+        columns and the test for drift continue from this model. Raises TypeError if the model cannot be merged, and
+        ValueError, naming the part, if one is not a copy.
+
+        >>> from pairloom.systems import ExactAUC
+        >>> X = np.random.default_rng(0).normal(size=(300, 3))
+        >>> base = ExactAUC(random_state=0).fit(X[:100], X[:100, 0] > 0.5)
+        >>> parts = base.fork(2)
+        >>> for k, part in enumerate(parts):
+        ...     rows = X[100 + 100 * k : 200 + 100 * k]
+        ...     part = part.partial_fit(rows, rows[:, 0] > 0.5)
+        >>> base.merge(parts).n_seen_
+        300
+        """
+        return self.with_state(merge_estimators(self, parts))
 
     def _new_windows(self) -> ColumnWindows | None:
         """Return empty windows, if changes of columns are looked for and there are not too many columns."""

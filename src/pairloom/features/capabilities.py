@@ -9,6 +9,7 @@ import numpy as np
 from pairloom.base.batch import Batch
 from pairloom.base.compact import Form
 from pairloom.base.csr import CSRRows
+from pairloom.base.merging import RowCounts, cannot_merge
 from pairloom.base.spec import Size
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
@@ -45,6 +46,15 @@ class GrowingMap(FeatureMap):
     @abstractmethod
     def change(self, state: Any, t: int, targets: Array, exact: bool = False) -> Change:
         """Return the change after row t; ``targets`` and ``exact`` as in ``LabelledMap.first_weights``."""
+
+    def merge(
+        self, base: Any, parts: list[Any], rows: RowCounts, targets: Array, exact: bool = False
+    ) -> tuple[Any, list[Change]]:
+        """Return the map of a base after all changes due by its new row, on rows that the parts stored; and these.
+
+        TypeError if maps cannot be merged; ValueError, naming the part, if it has changed since it was copied.
+        """
+        raise cannot_merge(str(self), "each part would grow features of its own")
 
     # Not abstract: few maps use past rows.
     def remember(self, state: Any, batch: Batch, scores: Array) -> None:

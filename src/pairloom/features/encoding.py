@@ -1,5 +1,6 @@
 """Compact rows as models need them: statistics of categories, and missing values filled in."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
@@ -10,8 +11,9 @@ from pairloom.base.batch import Batch
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compact import CODE, DATE_PART, NUMBER, Form
+from pairloom.base.merging import added
 from pairloom.base.spec import StateSpec, WrongState
-from pairloom.base.tree import node
+from pairloom.base.tree import copy, node
 from pairloom.base.typing import Array
 from pairloom.features.encoding_loops import encode_rows
 
@@ -190,6 +192,31 @@ class Encoding:
         largest = values[np.arange(len(values)), np.abs(values).argmax(axis=1)]
         order = np.argsort(-np.abs(largest), kind="stable")[:n]
         return {names[k]: float(largest[k]) for k in order.tolist() if largest[k]}
+
+    def recode(self, state: EncodingState, codes: dict[int, Array]) -> None:
+        """Move the sums of categories to new codes; ``codes``: for the k-th category column, that of each old code."""
+        needed = np.diff(state.offsets)
+        for k, new in codes.items():
+            needed[k] = max(int(needed[k]), 2 + int(new.max(initial=0)))
+        state.grow(needed)
+        for k, new in codes.items():
+            own = state.sums[state.offsets[k] + 1 : state.offsets[k + 1]]
+            before = own[: len(new)].copy()
+            own[: len(new)] = 0.0
+            np.add.at(own, new, before)
+
+    def merge(self, base: EncodingState, parts: Sequence[EncodingState]) -> EncodingState:
+        """Return the sums of all rows."""
+        states = [copy(one) for one in (base, *parts)]
+        sizes = np.max([np.diff(one.offsets) for one in states], axis=0) if len(self.codes) else np.zeros(0, np.int64)
+        for one in states:
+            one.grow(sizes)
+        first, *others = states
+        sums, totals, numbers = (
+            added(getattr(first, name), [getattr(one, name) for one in others])
+            for name in ("sums", "totals", "numbers")
+        )
+        return EncodingState(sums, first.offsets, totals, numbers)
 
     def state_spec(self) -> StateSpec:
         """Return the specification of the state."""

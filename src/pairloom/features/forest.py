@@ -1,6 +1,6 @@
 """Trees as features: a forest is a random feature map."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log, log2, sqrt
@@ -12,11 +12,13 @@ from pairloom.base.batch import Batch
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.clock import NEVER, n_renewals, next_boost, next_deepening, next_renewal
 from pairloom.base.csr import CSRRows, is_sparse
+from pairloom.base.merging import GROWN, RowCounts, check_equal
 from pairloom.base.spec import StateSpec
+from pairloom.base.tree import copy
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import Change, Cost, GrowingMap, LabelledMap, RacingMap, SparseMap
 from pairloom.features.forest_growth import Deepened, Replanted, corrections, deepen, residuals, votes
-from pairloom.features.forest_state import ForestState, GroveState, Past, Sample
+from pairloom.features.forest_state import ForestState, GroveState, Past, Sample, pooled_sample
 from pairloom.features.leaf_sums import LeafSum
 from pairloom.features.scaling import fit_scaler
 from pairloom.features.trees import Nodes, grow_tree, single, targets_of
@@ -234,6 +236,8 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
         return w.reshape(len(w), -1) / sqrt(self.n_cells)
 
     def next_change(self, state: GroveState, t: int) -> int:
+        if state.fixed:
+            return NEVER
         planted, since = state.planted, state.since
         while since + self.next_planting(planted) < t:  # planted before row t
             planted += 1
@@ -291,6 +295,27 @@ class Forest(GrowingMap, SparseMap, LabelledMap, RacingMap):
             return Replanted(state, cells, starts)
         starts = votes(sample, leaf, n_leaves, targets, exact) / sqrt(self.n_trees)
         return Replanted(state, cells, starts, before, None if before is None else leaf)
+
+    def merge(
+        self, base: GroveState, parts: list[GroveState], rows: RowCounts, targets: Array, exact: bool = False
+    ) -> tuple[GroveState, list[Change]]:
+        """Grow the trees due by the new row, each at most once, on the newest rows of all parts in turn."""
+        check_equal("trees", base.nodes, [part.nodes for part in parts], GROWN)
+        state, pool = copy(base), pooled_sample([part.sample for part in parts], rows)
+        state.fixed = None
+        age, n, at, changes = rows.total - state.since, pool.count, 0, []
+        plantings = range(state.planted, state.planted + age + 1)
+        due = bisect_left(plantings, age, key=self.next_planting)
+        state.skip_trees(due - self.n_trees)
+        for planted in plantings[max(0, due - self.n_trees) : due]:
+            row = state.since + self.next_planting(planted)
+            end = max(at, n * (row - rows.base) // max(1, rows.total - rows.base))
+            state.sample.extend(pool, at, end)
+            at = end
+            changes.append(self.change(state, row, targets, exact))
+        state.sample.extend(pool, at, n)
+        state.sample.end_at(rows.total)
+        return state, changes
 
     def remember(self, state: GroveState, batch: Batch, scores: Array) -> None:
         state.sample.add(batch, scores)

@@ -7,6 +7,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.csr import is_sparse
+from pairloom.base.merging import RowCounts, pooled
 from pairloom.base.spec import Count, WrongState
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
@@ -52,6 +53,19 @@ class Sample:
         self.y[to], self.weight[to], self.scores[to] = batch.y[newest], batch.weight[newest], scores[newest]
         self.count += len(batch)
 
+    def extend(self, other: "Sample", start: int, end: int) -> None:
+        """Add rows ``start`` to ``end`` of another buffer."""
+        own = slice(start, end)
+        rows = Batch(other.X[own], other.y[own], other.weight[own], np.zeros(0, np.int64))
+        self.add(rows, other.scores[own])
+
+    def end_at(self, count: int) -> None:
+        """Set the number of rows so far, for which a full buffer is rotated: the newest row of a buffer is last."""
+        by = count - self.count
+        self.columns = np.asfortranarray(np.roll(self.columns, by, axis=1))
+        self.y, self.weight, self.scores = (np.roll(one, by, axis=0) for one in (self.y, self.weight, self.scores))
+        self.count = count
+
     def rows(self, max_rows: int | None = None) -> "Sample":
         """Return the rows in the buffer, or the newest of them, in any order; not a copy if they are adjacent."""
         size, filled = len(self.y), min(self.count, len(self.y))
@@ -61,6 +75,23 @@ class Sample:
         if first + n > size:
             newest = np.arange(first, first + n) % size
         return Sample(self.X[newest].T, self.y[newest], self.weight[newest], self.scores[newest], n)
+
+
+def pooled_sample(parts: list[Sample], rows: RowCounts) -> Sample:
+    """Return the newest rows that parts have added, from the oldest to the newest."""
+    sizes = np.array([min(len(part.y), new) for part, new in zip(parts, rows.new.tolist(), strict=True)])
+    part, age = pooled(rows.new, int(sizes.sum()), sizes)
+    d, k = len(parts[0].columns), max(one.scores.shape[1] for one in parts)
+    n = len(part)
+    X, scores = np.zeros((n, d), parts[0].columns.dtype), np.zeros((n, k))
+    y, weight = np.zeros(n), np.zeros(n)
+    for j, one in enumerate(parts):
+        own = np.flatnonzero(part == j)
+        if len(own):
+            places = (one.count - 1 - age[own]) % len(one.y)
+            X[own], scores[own] = one.X[places], one.scores[places]
+            y[own], weight[own] = one.y[places], one.weight[places]
+    return Sample(X.T, y, weight, scores, n)
 
 
 class Planting(Protocol):
@@ -98,7 +129,10 @@ class Past:
 
 @node
 class GroveState(ForestState):
-    """A growing forest: the newest rows, the seed of its trees (0-d), and ``planted``, the trees grown so far."""
+    """A growing forest: the newest rows, the seed of its trees (0-d), and ``planted``, the trees grown so far.
+
+    ``fixed``: no trees are grown until parts of a model are merged.
+    """
 
     changes: ClassVar[bool] = True
 
@@ -106,6 +140,7 @@ class GroveState(ForestState):
     seed: Annotated[Array, "i8 0:SEED"]
     planted: Count = 0
     past: Past | None = field(default=None, metadata=OPTIONAL)
+    fixed: bool | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def since(self) -> int:
@@ -130,6 +165,13 @@ class GroveState(ForestState):
             self.past.turn += 1
             self.past.old = max(0, self.past.old - 1)
 
+    def skip_trees(self, n: int) -> None:
+        """Count trees that were due and are not grown."""
+        if n > 0:
+            self.planted += n
+            if self.past is not None:
+                self.past.turn += n
+
     def check_growth(self, trees: Planting, t: int, most: int) -> None:
         """Raise ValueError unless the forest has seen t rows and planted the trees due before the last row."""
         self.check_room(most)
@@ -138,6 +180,8 @@ class GroveState(ForestState):
             raise WrongState(f"must be {t}", "sample.count")
         if past and not (past.since <= t and past.old <= trees.n_trees and past.turn >= planted):
             raise WrongState("must be the past of a forest that has forgotten", "past")
+        if self.fixed:
+            return
         # A forest that has just forgotten may have grown a tree at exactly its age.
         early = planted and trees.next_planting(planted - 1) >= age + (past is not None)
         if early or trees.next_planting(planted) < age:

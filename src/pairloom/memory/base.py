@@ -16,6 +16,7 @@ from pairloom.base.checks import check_choice
 from pairloom.base.csr import CSRRows
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
+from pairloom.memory.merging import MergesSlots
 from pairloom.memory.slots import Example, MemoryState, Plan
 
 Space = Literal["features", "input"]
@@ -92,6 +93,11 @@ class Memory(MayBeLimited, ABC):
     @property
     def csr(self) -> "CSRMemory | None":
         """The memory, if it uses points, and supports CSR points."""
+        return None
+
+    @property
+    def merging(self) -> MergesSlots | None:
+        """The memory, if those of several parts can be merged."""
         return None
 
 

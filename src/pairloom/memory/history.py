@@ -11,6 +11,7 @@ from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.memory.base import Grouped
+from pairloom.memory.merging import Places, merge_history
 from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 
 
@@ -72,6 +73,16 @@ class WholeHistory(Grouped):
 
     def state_spec(self, n_classes: int) -> StateSpec:
         return StateSpec(HistoryState, {"S": self.max_rows})
+
+    @property
+    def merging(self) -> "WholeHistory":
+        return self
+
+    def merge(
+        self, base: HistoryState, parts: list[HistoryState], contents: list[Array], rng: np.random.Generator
+    ) -> tuple[HistoryState, Places]:
+        """Return the merged memory, and where its slots come from."""
+        return merge_history(self, base, parts)
 
     def observe(self, state: HistoryState, example: Example) -> None:
         self.check_room(state, 1)

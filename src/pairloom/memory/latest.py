@@ -12,6 +12,7 @@ from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.memory.base import Memory, Normalization, grouped_spec, groups_of
+from pairloom.memory.merging import Places, merge_newest
 from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 
 Partner = Literal["previous", "opposite"]
@@ -39,6 +40,16 @@ class Newest(Memory):
 
     def state_spec(self, n_classes: int) -> StateSpec:
         return grouped_spec(self, n_classes, self.size)
+
+    @property
+    def merging(self) -> "Newest":
+        return self
+
+    def merge(
+        self, base: LatestState, parts: list[LatestState], contents: list[Array], rng: np.random.Generator
+    ) -> tuple[LatestState, Places]:
+        """Return the merged memory, and where its slots come from."""
+        return merge_newest(self, base, parts)
 
     def observe(self, state: LatestState, example: Example) -> None:
         g = 0 if self.joint else int(example.y)

@@ -11,6 +11,7 @@ from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.memory.base import Grouped, grouped_spec, groups_of
+from pairloom.memory.merging import Places, merge_reservoirs
 from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 
 
@@ -84,6 +85,16 @@ class Reservoir(Grouped):
 
     def state_spec(self, n_classes: int) -> StateSpec:
         return grouped_spec(self, n_classes, self.size)
+
+    @property
+    def merging(self) -> "Reservoir":
+        return self
+
+    def merge(
+        self, base: ReservoirState, parts: list[ReservoirState], contents: list[Array], rng: np.random.Generator
+    ) -> tuple[ReservoirState, Places]:
+        """Return the merged memory, and where its slots come from."""
+        return merge_reservoirs(self, base, parts, contents, rng)
 
     def observe(self, state: ReservoirState, example: Example) -> None:
         g, weight = 0 if self.joint else int(example.y), example.weight

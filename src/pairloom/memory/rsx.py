@@ -11,6 +11,7 @@ from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.memory.base import By, Grouped, grouped_spec, groups_of
+from pairloom.memory.merging import Places, merge_draws
 from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 
 Event = tuple[int, float, float]
@@ -86,6 +87,16 @@ class RSx(Grouped):
 
     def state_spec(self, n_classes: int) -> StateSpec:
         return grouped_spec(self, n_classes, self.size)
+
+    @property
+    def merging(self) -> "RSx":
+        return self
+
+    def merge(
+        self, base: RSxState, parts: list[RSxState], contents: list[Array], rng: np.random.Generator
+    ) -> tuple[RSxState, Places]:
+        """Return the merged memory, and where its slots come from."""
+        return merge_draws(self, base, parts, contents, rng)
 
     def observe(self, state: RSxState, example: Example) -> None:
         g = 0 if self.joint else int(example.y)

@@ -23,6 +23,8 @@ from pairloom.memory.allocation import (
 )
 from pairloom.memory.base import By, CSRMemory, Normalization, Space, grouped_spec, groups_of
 from pairloom.memory.clustering import LazyCenters, plan_strata, plan_strata_csr, plan_wide_strata, write_centers
+from pairloom.memory.merging import Places
+from pairloom.memory.merging_strata import merge_strata
 from pairloom.memory.slots import Example, MemoryState, Plan, Slots
 
 Representative = Literal["fifo", "reservoir", "centroid"]
@@ -220,6 +222,16 @@ class Strata(CSRMemory):
         for g in range(len(state.used)):
             own = slice(g * self.n_slots, (g + 1) * self.n_slots)
             state.slots.mass[own] = masses(state.seats.count, state.seats.owner[g], state.seats.slot[g])
+
+    @property
+    def merging(self) -> "Strata | None":
+        return self if self.allocation == "equal" else None
+
+    def merge(
+        self, base: StrataState, parts: list[StrataState], contents: list[Array], rng: np.random.Generator
+    ) -> tuple[StrataState, Places]:
+        """Return the merged memory, and where its slots come from."""
+        return merge_strata(self, base, parts, contents, rng)
 
     def observe(self, state: StrataState, example: Example) -> None:
         g = 0 if self.joint else int(example.y)

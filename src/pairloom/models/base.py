@@ -1,6 +1,7 @@
 """The interface of models: frozen values with ``init``, ``run`` and ``score``, which act on a state."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from pairloom.base.capabilities import MayBeLimited
 from pairloom.base.clock import NEVER
 from pairloom.base.compact import Form
 from pairloom.base.csr import is_sparse
+from pairloom.base.merging import cannot_merge
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import FrozenShare, FrozenSum, LinearSum, explainable_of
@@ -115,6 +117,26 @@ class Model(MayBeLimited, ABC):
     def explainable(self, state: Any) -> Explainable | None:
         """Return its scores as a sum that can compute the contributions of columns; otherwise they are sampled."""
         return None
+
+    def settle(self, state: Any) -> tuple[Any, Scored | None]:
+        """Return a state that has learned all rows received, and the scores of those that had none yet.
+
+        ``state`` does not change; it is returned if there are no such rows.
+        """
+        return state, None
+
+    # Not abstract: few models keep codes.
+    def recode(self, state: Any, codes: dict[int, Array]) -> None:
+        """Give categories new codes in kept rows: ``codes[k]`` has those of the old codes of category column k."""
+
+    def merge(self, base: Any, parts: Sequence[Any]) -> Any:
+        """Return a new state that has learned the rows of ``base`` and those that each part learned beyond them.
+
+        ``parts``: states that began as copies of ``base`` (:func:`~pairloom.base.merging.forked`). Changes none of
+        them. Raises TypeError if the model cannot be merged, and ValueError, naming the part, if its structure is not
+        that of the base.
+        """
+        raise cannot_merge(type(self).__name__, "its state is not a sum, a mean or a sample of rows")
 
     @property
     def many(self) -> "Many | None":

@@ -17,11 +17,12 @@ from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import copy
 from pairloom.base.typing import Array
 from pairloom.engines import boosting, boosting_reference
-from pairloom.engines.base import Engine, EngineName, check_engine, run_engine
+from pairloom.engines.base import Engine, EngineName, check_engine, engines_of, run_engine
 from pairloom.engines.boosting import BLOCK_TREES
 from pairloom.features.encoding import Encoding
 from pairloom.models.base import Dtype, Many
 from pairloom.models.boosting_growth import FIRST_LEAVES, begin, next_step, work
+from pairloom.models.boosting_merging import merge_boosting
 from pairloom.models.boosting_state import BoostingState, Growing, Ring
 from pairloom.models.boosting_sum import BoostedSum, binned, check_bins
 from pairloom.pairs import OppositeClass
@@ -170,16 +171,24 @@ class Boosting(Many):
         """Score rows, learn them, and do what is due after the last one."""
         bins = [binned(one, batch.X, loops) for one in state.bins]
         scores = self._score_and_learn_leaves(state, batch, bins, loops)
-        slots = state.ring.add(batch.X, batch.y, batch.weight, state.t)
-        if bins:
-            state.ring_bins[:, slots] = bins[-1].T
-        if state.growing is not None:
-            self._arrive(state.growing, batch, slots, bins[-1], loops)
+        self._put(state, batch, bins, loops)
         np.add.at(state.came, batch.y.astype(np.int64), batch.weight)  # row by row: the chunking must not matter
         state.t += len(batch)
         state.age += len(batch)
         work(self, state, loops)
         return scores
+
+    def put(self, state: BoostingState, batch: Batch) -> None:
+        """Put rows into the ring, and score them by the growing trees; nothing else is learned."""
+        loops = engines_of(self)[0].loops  # type: ignore[attr-defined]
+        self._put(state, batch, [binned(one, batch.X, loops) for one in state.bins], loops)
+
+    def _put(self, state: BoostingState, batch: Batch, bins: list[Array], loops: Any) -> None:
+        slots = state.ring.add(batch.X, batch.y, batch.weight, state.t)
+        if bins:
+            state.ring_bins[:, slots] = bins[-1].T
+        if state.growing is not None and not state.fixed:
+            self._arrive(state.growing, batch, slots, bins[-1], loops)
 
     def _score_and_learn_leaves(self, state: BoostingState, batch: Batch, bins: list[Array], loops: Any) -> Array:
         """Return the mean score of the generations, and let the leaves of the newest one learn."""
@@ -235,6 +244,17 @@ class Boosting(Many):
         """Return a copy of the state, and all columns of its scores."""
         return copy(state), np.arange(self.n_vectors)
 
+    def recode(self, state: BoostingState, codes: dict[int, Array]) -> None:
+        X = state.ring.X
+        for k, new in codes.items():
+            own = np.flatnonzero((X[:, k] >= 0) & (X[:, k] < len(new)))
+            X[own, k] = new[X[own, k].astype(np.int64)]
+        state.replace_ring(state.ring)
+
+    def merge(self, base: BoostingState, parts: Sequence[BoostingState]) -> BoostingState:
+        """Merge the leaves, and let generations grow on the newest rows of all parts in turn."""
+        return merge_boosting(self, base, list(parts))
+
     @property
     def forgetting(self) -> Self:
         return self
@@ -267,7 +287,7 @@ class Boosting(Many):
 def check_state(model: Boosting, t: int, state: BoostingState) -> None:
     """Raise ValueError unless this is a possible state after t rows."""
     ring, growing = state.ring, state.growing
-    if state.t != t or state.age > t or state.age >= state.end:
+    if state.t != t or state.age > t or (state.age >= state.end and not state.fixed):
         raise WrongState(f"must be the state of {t} rows", "t")
     if len(ring.y) != min(model.n_rows, state.end) or ring.count != min(state.age, len(ring.y)):
         raise WrongState(f"must have room for {min(model.n_rows, state.end)} rows, and the newest of them", "ring")
@@ -283,6 +303,8 @@ def check_state(model: Boosting, t: int, state: BoostingState) -> None:
         raise WrongState("must have the newest bins, and scores of the ring", "growing")
     if trees != growing.goal or not 0 < growing.goal <= model.n_trees or growing.curve.max_leaves != leaves:
         raise WrongState("must have room for its trees", "growing")
+    if state.fixed:
+        return
     turn, last = max(0, growing.done - 1) // model.n_vectors, -(-growing.done // model.n_vectors)
     if growing.done > total or (made.trees.grown > last).any() or not growing.start <= state.age < next_step(state)[0]:
         raise WrongState(f"must have the trees of row {t}, {turn} or more", "growing")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairloom.base.clock import generation_end, row_between
+from pairloom.base.clock import NEVER, generation_end, row_between
 from pairloom.base.typing import Array
 from pairloom.engines.bins import N_BINS, N_CUTS
 from pairloom.engines.boosting import BLOCK_TREES
@@ -107,6 +107,8 @@ def next_step(state: BoostingState) -> tuple[int, Action]:
     Steps are at least 16 rows apart; trees due within these are grown together.
     """
     growing, end = state.growing, state.end
+    if state.fixed:
+        return NEVER, next_period
     if growing is None:
         return end, next_period
     d, total = state.ring.X.shape[1], growing.goal * growing.scores.shape[1]

@@ -7,7 +7,7 @@ import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.spec import WEIGHT, Count
-from pairloom.base.tree import DERIVED, node
+from pairloom.base.tree import DERIVED, OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.engines.bins import N_CUTS, bin_columns
 from pairloom.engines.boosting import TreeArrays
@@ -237,7 +237,8 @@ class BoostingState:
     ``bins``: those of the generations, and the newest. ``generations``: at most two, whose mean predicts. ``end``: the
     age at which the current period ends; ``fitted``: the age at which the newest bins were fitted, 0 without bins.
     ``goal`` and ``max_leaves`` of the next generation follow from the ``curve`` of the last. ``came``: weight of the
-    rows so far by class. ``ring_bins`` (d, slots): the newest bins of the rows in the ring.
+    rows so far by class. ``fixed``: no trees are grown until parts of a model are merged. ``ring_bins`` (d, slots): the
+    newest bins of the rows in the ring.
     """
 
     ring: Ring
@@ -253,6 +254,7 @@ class BoostingState:
     t: Count = 0
     age: Count = 0
     fitted: Count = 0
+    fixed: bool | None = field(default=None, metadata=OPTIONAL)
     ring_bins: Array = field(default=None, repr=False, metadata=DERIVED)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ from pairloom.features.contributions import Explainable
 from pairloom.models.base import Many
 from pairloom.models.class_moments import BLOCK_ROWS, ClassMoments
 from pairloom.models.mapped import Mapped, explainable_scores, linear_scores
+from pairloom.models.merging import merge_moments, merge_states
 from pairloom.pairs import OppositeClass
 
 MIN_ROWS_APART = 64
@@ -124,9 +125,16 @@ class FromMoments(Mapped):
 
     def check_state(self, t: int, state: State) -> None:
         state.check_plain(t)
-        filled = max(0, t - rows_used_to_grow(self.features, state.phi)) % self.block_rows
-        if state.memory.filled[0] != filled:
-            raise ValueError(f"must have {filled} rows in the open block")
+        if state.memory.filled[0] > max(0, t - rows_used_to_grow(self.features, state.phi)):  # a merge ends the block
+            raise ValueError(f"must have some of {t} rows in the open block")
+
+    def merge(self, base: State, parts: Sequence[State]) -> State:
+        """Add the moments that each part has added to those of the base, and solve."""
+        state = merge_states(self, base, parts)
+        state.memory = merge_moments(base.memory, [part.memory for part in parts])
+        with np.errstate(over="ignore"):
+            state.w = self.coef(state)
+        return state
 
     @property
     def forgetting(self) -> Self:

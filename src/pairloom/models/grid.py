@@ -25,6 +25,7 @@ from pairloom.memory import Memory
 from pairloom.models.base import Dtype, Instability, Many
 from pairloom.models.learner import Learner
 from pairloom.models.mapped import linear_scores
+from pairloom.models.merging import merge_memories, merge_states
 from pairloom.pairs import Pairs
 
 SHARED_PARTS = ("features", "pairs", "memory", "dtype", "seed")
@@ -183,8 +184,8 @@ class Grid(Many):
 
     def _check_state(self, t: int, state: GridState) -> None:
         waiting = 0 if state.open is None else len(state.open)
-        if t % self.block_rows != waiting:
-            raise ValueError(f"must have the rows of a block of {self.block_rows} open")
+        if waiting >= self.block_rows:
+            raise ValueError(f"must have fewer than {self.block_rows} rows in the open block")
         state.check_plain(t - waiting)
         rows, keep = (np.zeros((0, 2)) if state.faded is None else state.faded).T
         whole = (rows == np.floor(rows)) & (rows >= 1) & (rows <= waiting)
@@ -215,6 +216,19 @@ class Grid(Many):
         named = ", ".join(f"{i} (row {row:,})" for i, row in diverged.items())
         text = f"these models diverged and have stopped learning: {named}. Lower their eta, or scale the columns."
         return Instability(-len(diverged), text)
+
+    def settle(self, state: GridState) -> tuple[GridState, Scored | None]:
+        return self._now(state), self.waiting(state)
+
+    def merge(self, base: GridState, parts: Sequence[GridState]) -> GridState:
+        """Merge the memory, and the weights by the rows of each part; a model that diverged in a part stops."""
+        base, *others = (self._now(state) for state in (base, *parts))
+        state = merge_states(self, base, others)
+        merge_memories(self, state, base, others)
+        points = state.memory.slots.points
+        state.gram, state.ahead = points @ points.T, None
+        state.frozen = np.max([one.frozen for one in (base, *others)], axis=0)
+        return state
 
     @property
     def forgetting(self) -> "Grid | None":

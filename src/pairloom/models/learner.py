@@ -23,6 +23,7 @@ from pairloom.features.contributions import Explainable
 from pairloom.losses import Loss, Residual, Square
 from pairloom.memory import Example, Memory, MemoryState, Slots, Strata
 from pairloom.models.mapped import Mapped, classes, explainable_scores, linear_scores
+from pairloom.models.merging import at_pace, merge_memories, merge_states, row_counts
 from pairloom.pairs import NO_QUERY
 from pairloom.steps import L2, Penalty
 
@@ -155,7 +156,8 @@ class Learner(Mapped):
 
     def run(self, state: State, batch: Batch) -> Scored:
         catch_up(self, state)
-        made, growing = self.learn(state, batch), self.features.growing
+        made: Scored = at_pace(self, state.pace).learn(state, batch)
+        growing = self.features.growing
         if growing is not None:
             growing.remember(state.phi, batch, made.scores)
         return made
@@ -247,6 +249,10 @@ class Learner(Mapped):
         if self.features.forgetting is not None:
             self.features.forgetting.forget(state.phi, keep)
 
+    def merge(self, base: State, parts: Sequence[State]) -> State:
+        """Merge weights by their squared gradients or, without these, by rows; memories and maps by rules of theirs."""
+        return merge_learners(self, base, list(parts))
+
     def _slots(self, state: State) -> Slots:
         """Return the slots; raise ValueError unless their points are dense arrays."""
         slots: Slots = state.memory.slots
@@ -288,9 +294,29 @@ def catch_up(learner: Learner, state: State) -> None:
         map_kept_rows(learner, state)
 
 
+def merge_learners(learner: Learner, base: State, parts: list[State]) -> State:
+    """Return the merged state of a learner; a map that grows then changes as often as is due by its new row."""
+    state = merge_states(learner, base, parts)
+    merge_memories(learner, state, base, parts)
+    growing = learner.features.growing
+    if growing is not None:
+        rows, labels = row_counts(base, parts), classes(learner.pairs)
+        phi, changes = growing.merge(base.phi, [part.phi for part in parts], rows, labels, learner.pairs.exact)
+        for change in changes:
+            change_all_weights(state, change)
+        state.phi = learner.rounded(phi)
+        map_kept_rows(learner, state)
+    return state
+
+
 def change_map(learner: Learner, state: State, change: Change) -> None:
     """Update the map and the weights to the features of the next row."""
     state.phi = state.phi if change.phi is state.phi else learner.rounded(change.phi)
+    change_all_weights(state, change)
+
+
+def change_all_weights(state: State, change: Change) -> None:
+    """Update the weights to the features of the next row."""
     state.w = change_weights(change.weights, state.w)
     if state.w_bar.shape[1]:
         state.w_bar = change_weights(change.weights, state.w_bar)

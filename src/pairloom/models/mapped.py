@@ -165,6 +165,8 @@ class Mapped(Model):
 
         The message recommends half of that step: shorter steps follow another path, with possibly larger curvature.
         """
+        if state.pace is not None:  # steps of a part, which are cut on purpose
+            return None
         scaling = "" if self.features.scale else ", or scale the columns"
         if state.tally[SKIPPED]:
             safe = 0.0

@@ -17,6 +17,7 @@ import numpy as np
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compiled import compiled, dot, move
+from pairloom.base.merging import RowCounts, added, joined_moments
 from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -143,6 +144,20 @@ class Moments(SquareRule):
         e = np.append(row.z, self.target * row.y) - kept.mean[k, own]
         kept.mean[k, own] += share * e
         kept.scatter[k, own] += (share * before * np.outer(e, e))[np.tril_indices(len(e))]
+
+    @property
+    def merging(self) -> "Moments":
+        return self
+
+    def merge(self, base: MomentsState, parts: list[MomentsState], rows: RowCounts) -> MomentsState:
+        """Return the moments of all rows."""
+        count, mass = (added(getattr(base, name), [getattr(one, name) for one in parts]) for name in ("rows", "mass"))
+        mean, scatter = base.mean.copy(), base.scatter.copy()
+        for at in np.ndindex(*mass.shape):
+            whole, *own = [(one.mass[at], one.mean[at], symmetric(one.scatter[at])) for one in (base, *parts)]
+            _, mean[at], made = joined_moments(whole, own)
+            scatter[at] = made[np.tril_indices(len(made))]
+        return MomentsState(count, mass, mean, scatter)
 
     @property
     def forgetting(self) -> "Moments":

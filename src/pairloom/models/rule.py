@@ -1,6 +1,7 @@
 """Learners that keep statistics of past rows instead of examples."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.capabilities import Forgets
 from pairloom.base.csr import CSRRows, is_sparse, to_csr
+from pairloom.base.merging import MergesSums, cannot_merge
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
 from pairloom.engines import sparse
@@ -19,6 +21,7 @@ from pairloom.features.base import dense_features
 from pairloom.features.capabilities import check_not_growing, rows_used_to_grow
 from pairloom.features.contributions import Explainable
 from pairloom.models.mapped import InBlocks, Mapped, RowByRow, explainable_scores, linear_scores
+from pairloom.models.merging import at_pace, merge_states, row_counts
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Penalty
 from pairloom.steps.schedules import averaging_rate
@@ -114,6 +117,11 @@ class Rule(ABC):
         """The rule, if its statistics are of all rows so far."""
         return None
 
+    @property
+    def merging(self) -> MergesSums | None:
+        """The rule, if the statistics of several parts can be merged."""
+        return None
+
 
 class CSRRule(Rule):
     """A rule that learns CSR rows at a cost linear in their entries."""
@@ -172,7 +180,8 @@ class RuleLearner(Mapped):
         return state
 
     def run(self, state: State, batch: Batch) -> Scored:
-        return self.learn(state, batch)
+        scored: Scored = at_pace(self, state.pace).learn(state, batch)
+        return scored
 
     def blocks(self, state: State, X: Any) -> list[slice]:
         """Return blocks of rows that are mapped together."""
@@ -221,6 +230,14 @@ class RuleLearner(Mapped):
 
     def explainable(self, state: State) -> Explainable | None:
         return explainable_scores(self.features, state, self.coef(state))
+
+    def merge(self, base: State, parts: Sequence[State]) -> State:
+        """Merge the statistics by the rule, and the weights by the rows of each part."""
+        if self.rule.merging is None or self.rule.prepared is not None:
+            raise cannot_merge(str(self.rule), "its statistics are not sums of rows")
+        state = merge_states(self, base, parts)
+        state.memory = self.rule.merging.merge(base.memory, [part.memory for part in parts], row_counts(base, parts))
+        return state
 
     def memory_spec(self, n_features: int, dim: int) -> StateSpec:
         return self.rule.state_spec(dim)

@@ -151,6 +151,9 @@ class StepPath(Many):
         """The learner, if its parts can forget."""
         return self.learner.forgetting
 
+    def merge(self, base: State, parts: Sequence[State]) -> State:
+        return self.learner.merge(base, parts)
+
     def coef(self, state: State) -> Array:
         """Return the weights: one row per model, or one per model and class if there are more than two classes."""
         return state.w.transpose(2, 0, 1).reshape(self.n_vectors, -1)

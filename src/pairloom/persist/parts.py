@@ -47,7 +47,9 @@ def own_parts() -> dict[str, type]:
     """Return the parts, models and estimators of this package, by name."""
     found: dict[str, type] = {}
     for kind in _with_subclasses(BASES):
-        own = kind.__module__.startswith("pairloom.") and not isabstract(kind)
+        # Models on Dask are saved as local ones, which have the same names.
+        on_dask = kind.__module__.startswith("pairloom.dask")
+        own = kind.__module__.startswith("pairloom.") and not isabstract(kind) and not on_dask
         if own and found.setdefault(kind.__name__, kind) is not kind:
             raise TypeError(f"there are two parts with the name {kind.__name__}")
     return found

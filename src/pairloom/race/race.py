@@ -1,5 +1,6 @@
 """Race: many candidates learn on one stream, and a mixture of the best of them predicts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -14,6 +15,7 @@ from pairloom.base.parallel import run_all
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.spec import PlainValues, StateSpec
 from pairloom.base.threads import on_one_thread
+from pairloom.base.tree import copy
 from pairloom.base.typing import Array
 from pairloom.engines.base import EngineName
 from pairloom.features.capabilities import FrozenSum
@@ -23,6 +25,7 @@ from pairloom.pairs import OppositeClass
 from pairloom.race.budget import Budget
 from pairloom.race.checks import check_entrant, check_portfolio_size, check_state
 from pairloom.race.evidence import Evidence
+from pairloom.race.merging import merge_entrants
 from pairloom.race.mixing import candidate_scores, drop_negligible, fit_weights, model_shares, soft_clip, spread
 from pairloom.race.mixture_sum import MixtureSum
 from pairloom.race.portfolio import Candidate, Portfolio
@@ -240,6 +243,28 @@ class Race(Model):
         state.since = state.t - int(keep * state.age)
         state.evidence.forget(keep)
 
+    def settle(self, state: RaceState) -> tuple[RaceState, Scored | None]:
+        if state.waiting is None and state.evaluated == state.t:
+            return state, None
+        made = copy(state)
+        self.learn_waiting(made)
+        scored = self._mixed_scores(made, made.evaluated)
+        self._gather(made)
+        return made, scored
+
+    def recode(self, state: RaceState, codes: dict[int, Array]) -> None:
+        self.learn_waiting(state)
+        for one in self.entrants(state):
+            if one.candidate.form == "codes":
+                one.model.recode(one.stream.learned, codes)
+
+    def merge(self, base: RaceState, parts: Sequence[RaceState]) -> RaceState:
+        """Merge each candidate, pool the evidence, and fit the mixture to it."""
+        made = merge_entrants(self, base, [self.settle(part)[0] for part in parts])
+        self._mix(made)
+        self._drop(made)
+        return made
+
     def frozen(self, state: RaceState | FrozenState) -> FrozenState:
         """Return the state that only predicts."""
         if isinstance(state, FrozenState):
@@ -305,9 +330,22 @@ class Race(Model):
 
     def _evaluate(self, state: RaceState) -> None:
         """Add the scores since the last evaluation to the evidence, and fit the weights when due."""
+        self._gather(state)
+        if mixes_at(state.t, state.since or 0):
+            self._mix(state)
+            self._drop(state)
+
+    def _drop(self, state: RaceState) -> None:
+        """Drop entrants with a small share, after enough rows."""
+        if state.age >= DROP_FROM_ROW and not state.fixed:
+            weights = state.mixture.weights
+            self.keep_entrants(state, (weights >= MIN_ENTRANT_SHARE * weights.sum()).tolist())
+
+    def _gather(self, state: RaceState) -> None:
+        """Add the scores since the last evaluation to the evidence."""
         rings = [entrant.recent for entrant in self.entrants(state)]
         while state.evaluated < state.t:
-            end = next_evaluation(state.evaluated)
+            end = min(next_evaluation(state.evaluated), state.t)
             rows = np.arange(state.evaluated, end) % N_RECENT
             rows = rows[rings[0].weights[rows] > 0]  # rows used to grow a forest have no score
             scores = np.concatenate([ring.scores[rows] for ring in rings], axis=1)
@@ -315,11 +353,6 @@ class Race(Model):
                 scores = np.nan_to_num(scores.reshape(len(rows), -1, self.n_vectors))
                 state.evidence.add(scores, rings[0].labels[rows], rings[0].weights[rows])
             state.evaluated = end
-        if mixes_at(state.t, state.since or 0):
-            self._mix(state)
-            if state.age >= DROP_FROM_ROW:
-                weights = state.mixture.weights
-                self.keep_entrants(state, (weights >= MIN_ENTRANT_SHARE * weights.sum()).tolist())
 
     def _mix(self, state: RaceState) -> None:
         """Fit the weights of models and candidates to the evidence so far."""

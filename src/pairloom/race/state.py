@@ -103,6 +103,7 @@ class RaceState:
     name. ``kept``: the first rows, for these. ``counts``: weight of the rows of each class. ``evaluated``: the last row
     whose score is in the evidence. ``since``: rows up to this one have been forgotten. ``waiting``: the newest rows,
     which steady entrants have not learned yet. ``due``: the next row at which the race acts, and they learn them.
+    ``fixed``: no entrant is dropped until parts of a model are merged.
     """
 
     n_features: Count
@@ -117,6 +118,7 @@ class RaceState:
     standings: list[Standing] = field(default_factory=list)
     since: Count | None = field(default=None, metadata=OPTIONAL)
     waiting: Kept | None = field(default=None, metadata=OPTIONAL)
+    fixed: bool | None = field(default=None, metadata=OPTIONAL)
     due: int | None = field(default=None, metadata=DERIVED)
 
     @property

@@ -8,8 +8,9 @@ import numpy as np
 from pairloom.base.batch import Scored
 from pairloom.base.clock import next_calibration, next_race_calibration
 from pairloom.base.logistic import cross_entropy, fit_logistic
+from pairloom.base.merging import RowCounts
 from pairloom.base.spec import Count
-from pairloom.base.tree import OPTIONAL, node
+from pairloom.base.tree import OPTIONAL, copy, node
 from pairloom.base.typing import Array
 from pairloom.models.base import Model
 from pairloom.stream.hooks import Hook, RecentScores
@@ -78,6 +79,13 @@ class Calibration(Hook):
     def tick(self, own: Fit, state: StreamState, model: Model) -> None:
         if own.row != state.t:
             own.fit(*state.observed[RecentScores.name].in_order(), again=state.t > 1)
+
+    def merge(self, base: Fit, parts: list[Fit], rows: RowCounts, state: StreamState, model: Model) -> Fit:
+        """Fit to the merged scores."""
+        own = copy(base)
+        own.fit(*state.observed[RecentScores.name].in_order(), again=True)
+        own.row = state.t
+        return own
 
     def check(self, own: Fit, state: StreamState, model: Model) -> None:
         if (own.row or 0) > state.t:

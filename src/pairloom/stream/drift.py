@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkabl
 import numpy as np
 
 from pairloom.base.clock import next_multiple
+from pairloom.base.merging import RowCounts
 from pairloom.base.randomness import generator
 from pairloom.base.spec import Count
-from pairloom.base.tree import OPTIONAL, node
+from pairloom.base.tree import OPTIONAL, copy, node
 from pairloom.base.typing import Array
 from pairloom.models.base import Model
 from pairloom.stream.hooks import N_RECENT, Arrivals, ArrivalScores, Hook, Recent, RecentScores
@@ -93,6 +94,7 @@ class Watched:
     ``seen``: the last row that was tested. ``alarms``: the rows at which a change was detected. ``since``: the
     estimated row of the last change. ``side``: with two classes, that whose rows are placed among those of the other:
     the rarer one after the last change; None before it is known. ``errors`` and ``rows``: of older files, not used.
+    ``fixed``: nothing is tested until parts of a model are merged.
     """
 
     count: Count = 0
@@ -103,6 +105,7 @@ class Watched:
     side: Annotated[int, "0:2"] | None = field(default=None, metadata=OPTIONAL)
     errors: Annotated[Array, "f8 2048 0:2"] | None = field(default=None, metadata=OPTIONAL)
     rows: Annotated[Array, "i8 2048 0:BIG"] | None = field(default=None, metadata=OPTIONAL)
+    fixed: bool | None = field(default=None, metadata=OPTIONAL)
 
     def __post_init__(self) -> None:
         if self.bets is None:  # in a new state and in one from an older file
@@ -158,6 +161,8 @@ class DriftWatch(Hook):
         return next_multiple(t, TEST_ROWS)
 
     def tick(self, own: Watched, state: StreamState, model: Model) -> None:
+        if own.fixed:
+            return
         recent, arrivals = state.observed[RecentScores.name], state.observed[ArrivalScores.name]
         found = placements(own, recent, arrivals, model.pairs.targets)
         start = self._change(own, state.t, *found)
@@ -168,6 +173,18 @@ class DriftWatch(Hook):
             own.alarms = np.append(own.alarms[1 - MAX_ALARMS :], state.t)
             own.restart(start)
             state.forget(model, min(keep, share))
+
+    def merge(self, base: Watched, parts: list[Watched], rows: RowCounts, state: StreamState, model: Model) -> Watched:
+        """Continue from the base with the first row after the merge."""
+        for k, part in enumerate(parts):
+            if not np.array_equal(part.alarms, base.alarms):
+                raise ValueError(
+                    f"part {k} has detected drift and forgotten rows of the base: let parts continue from "
+                    "base.fork(n), which does not test for drift, or use drift=None"
+                )
+        own = copy(base)
+        own.seen, own.fixed = rows.total, None
+        return own
 
     def check(self, own: Watched, state: StreamState, model: Model) -> None:
         """Check that tests, changes and alarms are of rows seen, in order."""

@@ -11,6 +11,7 @@ import numpy as np
 from pairloom.base.batch import TimeColumn
 from pairloom.base.checks import check_number
 from pairloom.base.clock import TIME_DECAY_ROWS, decay_rows, next_multiple
+from pairloom.base.merging import RowCounts, cannot_merge
 from pairloom.base.spec import Finite
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.models.base import Model
@@ -79,6 +80,10 @@ class Forgetting(Hook):
 
     def next_row(self, t: int) -> int:
         return next_multiple(t, decay_rows(self.half_life) if self.time is None else TIME_DECAY_ROWS)
+
+    def merge(self, base: Faded, parts: list[Faded], rows: RowCounts, state: StreamState, model: Model) -> Faded:
+        """Raise TypeError: each part would count the age of a row from a newest row of its own."""
+        raise cannot_merge("a model with half_life", "each part has a newest row of its own. Use half_life=None")
 
     def tick(self, own: Faded, state: StreamState, model: Model) -> None:
         starts = self.time is not None and own.time is None

@@ -6,8 +6,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from pairloom.base.clock import next_race_calibration
+from pairloom.base.merging import RowCounts
 from pairloom.base.spec import Count
-from pairloom.base.tree import node
+from pairloom.base.tree import copy, node
 from pairloom.base.typing import Array
 from pairloom.metrics.alerts import alert_threshold
 from pairloom.metrics.intervals import mean_area
@@ -122,6 +123,15 @@ class StreamHistory(Hook):
         quantiles = np.stack([_quantiles(odds[side]) for side in (positive, ~positive)])
         own.add(state.t, areas, _alerts(self.one_score(scores[rows >= own.last]), own.cuts), quantiles)
         own.cuts[:] = _thresholds(self.one_score(recent.scores[places]))
+
+    def merge(
+        self, base: Timeline, parts: list[Timeline], rows: RowCounts, state: StreamState, model: Model
+    ) -> Timeline:
+        """Continue the history of the base with a tick for the merged scores; that of the parts is dropped."""
+        own = copy(base)
+        if state.t > own.last:
+            self.tick(own, state, model)
+        return own
 
     def check(self, own: Timeline, state: StreamState, model: Model) -> None:
         if own.rows.max() > state.t or max(0, own.count - 1) * own.each + own.open > state.t:

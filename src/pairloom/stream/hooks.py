@@ -8,8 +8,9 @@ import numpy as np
 
 from pairloom.base.batch import Scored
 from pairloom.base.clock import NEVER
+from pairloom.base.merging import RowCounts, pooled
 from pairloom.base.spec import Count, StateSpec, return_type
-from pairloom.base.tree import node
+from pairloom.base.tree import copy, node
 from pairloom.base.typing import Array
 from pairloom.models.base import Model
 from pairloom.stream.state import StreamState
@@ -50,6 +51,13 @@ class Hook:
     def tick(self, own: Any, state: StreamState, model: Model) -> None:
         """Act after row ``next_row``."""
 
+    def merge(self, base: Any, parts: list[Any], rows: RowCounts, state: StreamState, model: Model) -> Any:
+        """Return its state for the merged stream ``state``, whose rings of scores are merged already.
+
+        Without a rule of its own, a hook continues from its state in the base.
+        """
+        return copy(base)
+
     def check(self, own: Any, state: StreamState, model: Model) -> None:
         """Raise ValueError unless ``own``, read from a file, is a possible state."""
 
@@ -87,6 +95,25 @@ def write_newest(ring: Array, values: Array, end: int) -> None:
         ring[start : start + n] = values
     else:
         ring[start:], ring[: n - room] = values[:room], values[room:]
+
+
+def pooled_rings(base: Any, parts: list[Any], rows: RowCounts, names: tuple[str, ...]) -> list[Array]:
+    """Return rings of the newest rows of all parts in turn, after older rows of the base if there is room for them."""
+    part, age = pooled(rows.new, N_RECENT)
+    n_old = min(rows.base, N_RECENT - len(part))
+    source = np.concatenate([np.zeros(n_old, np.int64), part + 1])
+    back = np.concatenate([np.arange(n_old)[::-1], age])
+    to = np.arange(rows.total - len(source), rows.total) % N_RECENT
+    counts = np.array([rows.base, *rows.parts])
+    places = (counts[source] - 1 - back) % N_RECENT
+    made = []
+    for name in names:
+        ring = np.zeros_like(getattr(base, name))
+        for k, state in enumerate((base, *parts)):
+            own = np.flatnonzero(source == k)
+            ring[to[own]] = getattr(state, name)[places[own]]
+        made.append(ring)
+    return made
 
 
 @node
@@ -138,6 +165,11 @@ class RecentScores(Hook):
     def see(self, own: Recent, scored: Scored) -> None:
         own.add(scored)
 
+    def merge(self, base: Recent, parts: list[Recent], rows: RowCounts, state: StreamState, model: Model) -> Recent:
+        """Keep the newest scores of all parts in turn, each by the model of its part."""
+        scores, labels, weights = pooled_rings(base, parts, rows, ("scores", "labels", "weights"))
+        return Recent(scores, labels, weights, rows.total)
+
     def check(self, own: Recent, state: StreamState, model: Model) -> None:
         scored = model.n_scored(state.learned, state.t)
         if not (scored or 0) <= own.count <= (state.t if scored is None else scored):
@@ -181,6 +213,13 @@ class ArrivalScores(Hook):
         if self.queries and scored.query is not None:
             write_newest(own.query, scored.query[-new:], scored.end)
         own.count = scored.end
+
+    def merge(
+        self, base: Arrivals, parts: list[Arrivals], rows: RowCounts, state: StreamState, model: Model
+    ) -> Arrivals:
+        """Keep the newest scores of all parts in turn; the places are those of ``RecentScores``."""
+        scores, query = pooled_rings(base, parts, rows, ("scores", "query") if self.queries else ("scores", "scores"))
+        return Arrivals(scores, query if self.queries else base.query.copy(), rows.total)
 
     def check(self, own: Arrivals, state: StreamState, model: Model) -> None:
         # Scores of rows that wait in an open block may have been shown already.

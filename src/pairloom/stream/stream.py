@@ -9,7 +9,9 @@ from typing import Annotated, Any, ClassVar, Self, final
 import numpy as np
 
 from pairloom.base.batch import Batch
+from pairloom.base.checks import check_count
 from pairloom.base.interrupts import DeferredSignals
+from pairloom.base.merging import forked
 from pairloom.base.parallel import run_all
 from pairloom.base.saving import Savable, StateReader
 from pairloom.base.spec import StateSpec
@@ -24,6 +26,7 @@ from pairloom.pairs import query_codes
 from pairloom.stream.forgetting import Forgetting, time_column_of
 from pairloom.stream.hooks import Hook, Recent, RecentScores, check_hooks
 from pairloom.stream.loop import advance
+from pairloom.stream.merging import merge_streams
 from pairloom.stream.state import Kept, StreamState, stream_spec
 
 MIN_ROWS_TO_WARN = 64
@@ -191,6 +194,53 @@ class Stream(Savable):
                 copy(self.state.encoding),
             )  # fmt: skip
         return picked
+
+    def fork(self, n: int) -> "list[Stream]":
+        """Return n copies that learn rows of their own, about as many each, to be merged again.
+
+        This stream does not change. Each copy has random numbers of its own, and takes n times the steps of one
+        stream, since their weights are averaged. Trees stay as they are until the merge, and drift is not tested for.
+        """
+        check_count("n", n)
+        self.check_whole()
+        return [self._with(forked(self.state, k, n)) for k in range(n)]
+
+    def merge(self, parts: "Sequence[Stream]") -> "Stream":
+        """Return a stream that has learned the rows of this one, and those that each of its copies learned beyond them.
+
+        Sums over rows are exact up to rounding; weights learned by steps are averaged. Raises TypeError if the model
+        cannot be merged, and ValueError, naming the part, for parts of another model.
+
+        >>> from pairloom.systems import ExactAUC
+        >>> X = np.random.default_rng(0).normal(size=(300, 3))
+        >>> y = np.where(X[:, 0] > 0.5, 1, -1)
+        >>> base = Stream(ExactAUC(random_state=0).to_model()).partial_fit(X[:100], y[:100])
+        >>> one, two = base.fork(2)
+        >>> merged = base.merge([one.partial_fit(X[100:180], y[100:180]), two.partial_fit(X[180:], y[180:])])
+        >>> whole = Stream(base.model).partial_fit(X, y)
+        >>> merged.n_seen, bool(np.allclose(merged.coef, whole.coef, rtol=1e-5))
+        (300, True)
+        """
+        self.check_whole()
+        for k, part in enumerate(parts):
+            if not isinstance(part, Stream) or part.state is None or self.state is None:
+                raise ValueError(f"part {k} must be a copy of a stream that has learned rows; got {part!r:.80}")
+            part.check_whole()
+            for name in ("model", "hooks", "encoding"):
+                if getattr(part, name) != getattr(self, name):
+                    mine, its = (repr(getattr(one, name)) for one in (self, part))
+                    raise ValueError(f"part {k} has another {name} than the base: {its}, not {mine}")
+        if self.state is None:
+            raise ValueError("merge needs a base that has learned rows: let it learn some, then continue with copies")
+        with ONE_THREAD:
+            states = [part.state for part in parts if part.state is not None]
+            return self._with(merge_streams(self.model, self.hooks, self.state, states, self.encoding))
+
+    def _with(self, state: StreamState | None) -> "Stream":
+        """Return a stream of the same model with another state."""
+        made = Stream(self.model, self.hooks[1:], self.encoding)
+        made.state = state
+        return made
 
     def check(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Batch:
         """Return valid rows of positive weight; ValueError if the input is invalid. Changes nothing."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from pairloom.base.checks import check_count, check_number
 from pairloom.base.compiled import compiled, dot, move
+from pairloom.base.merging import RowCounts, added
 from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -119,6 +120,15 @@ class AdaptiveMoments(Rule):
 
     def start(self, dim: int, n_models: int) -> AdaptiveState:
         return AdaptiveState(**vars(self.moments.start(dim, n_models)), squares=np.zeros((n_models, dim)))
+
+    @property
+    def merging(self) -> "AdaptiveMoments":
+        return self
+
+    def merge(self, base: AdaptiveState, parts: list[AdaptiveState], rows: RowCounts) -> AdaptiveState:
+        """Return the moments of all rows, and the sums of squares."""
+        squares = added(base.squares, [part.squares for part in parts])
+        return AdaptiveState(**vars(self.moments.merge(base, list(parts), rows)), squares=squares)
 
     @property
     def forgetting(self) -> "AdaptiveMoments":

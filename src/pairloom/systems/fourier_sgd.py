@@ -7,6 +7,7 @@ import numpy as np
 
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compiled import compiled, dot, move
+from pairloom.base.merging import RowCounts, moved
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.engines import reference
@@ -132,6 +133,14 @@ class Pointwise(CSRRule):
 
     def start(self, dim: int, n_models: int) -> Intercept:
         return Intercept(np.zeros(n_models))
+
+    @property
+    def merging(self) -> "Pointwise":
+        return self
+
+    def merge(self, base: Intercept, parts: list[Intercept], rows: RowCounts) -> Intercept:
+        """Average the intercept by rows."""
+        return Intercept(moved(base.b, [part.b for part in parts], rows.shares))
 
     def step(self, state: State, k: int, row: Row, penalty: Penalty) -> None:
         margin = np.asarray(row.y * (state.w[k] @ row.z + state.memory.b[k]))

@@ -8,6 +8,7 @@ import numpy as np
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice
 from pairloom.base.compiled import compiled, dot, move
+from pairloom.base.merging import RowCounts, added, moved
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.engines import reference
@@ -113,6 +114,17 @@ class SaddlePoint(CSRRule):
         total = np.cumsum(np.concatenate([state.memory.total, eta]))
         state.memory.total[0] = total[-1]
         return np.asarray(eta / total[1:])
+
+    @property
+    def merging(self) -> "SaddlePoint":
+        return self
+
+    def merge(self, base: Saddle, parts: list[Saddle], rows: RowCounts) -> Saddle:
+        """Add counts and steps, and average the saddle point by rows."""
+        counts = added(base.counts, [part.counts for part in parts])
+        total = added(base.total, [part.total for part in parts])
+        kappa = np.max([one.kappa for one in (base, *parts)], axis=0)
+        return Saddle(moved(base.point, [part.point for part in parts], rows.shares), counts, kappa, total)
 
     @property
     def forgetting(self) -> "SaddlePoint":

@@ -9,6 +9,7 @@ import numpy as np
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice
 from pairloom.base.compiled import compiled, dot, move
+from pairloom.base.merging import RowCounts, added
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.engines import reference
@@ -127,6 +128,16 @@ class ClassMeans(CSRRule, PreparedRule):
                     own = weight * (y[:, k] == 2 * c - 1)
                     state.memory.counts[k, c] += own.sum()
                     state.memory.sums[k, c] += own @ Z
+
+    @property
+    def merging(self) -> "ClassMeans":
+        return self
+
+    def merge(self, base: Means2, parts: list[Means2], rows: RowCounts) -> Means2:
+        """Add the sums of all rows."""
+        counts = added(base.counts, [part.counts for part in parts])
+        sums = added(base.sums, [part.sums for part in parts])
+        return Means2(counts, sums, np.full_like(base.products, np.nan))
 
     @property
     def forgetting(self) -> "ClassMeans | None":
