@@ -15,6 +15,7 @@ from pairloom.base.merging import (
     merged_generator,
     moved,
 )
+from pairloom.base.tree import copy
 from pairloom.base.typing import Array
 from pairloom.engines import sparse
 from pairloom.engines.state import WORST, LazyModel, State
@@ -95,11 +96,12 @@ def square_shares(base: Array, parts: list[Array], otherwise: Array) -> Array:
 
 def merge_moments(base: ClassMoments, parts: Sequence[ClassMoments]) -> ClassMoments:
     """Return the moments of all rows, with an empty open block."""
-    whole, folded = base.folded(), [part.folded() for part in parts]
+    whole, folded = copy(base.folded()), [part.folded() for part in parts]
     for c in range(len(whole.counts)):
         before = whole.counts[c], whole.means[c].copy(), whole.scatter[c].copy()
         own = [(part.counts[c], part.means[c], part.scatter[c]) for part in folded]
-        whole.counts[c], whole.means[c], whole.scatter[c] = joined_moments(before, own)
+        whole.counts[c], whole.means[c], scatter = joined_moments(before, own)
+        whole.scatter[c] = np.tril(scatter)  # the rest is never read
     rows = np.zeros_like(base.rows), np.zeros_like(base.labels), np.zeros_like(base.weights), np.zeros(1, np.int64)
     return ClassMoments(whole.counts, whole.means, whole.scatter, *rows)
 
