@@ -48,7 +48,7 @@ CORES = {
         abstract="init n_vectors run score",
         others=(
             "dtype explainable form instability large_products n_scored next_row pairs reading seed state_spec "
-            "takes_nan waiting warm_rows"
+            "steady takes_nan waiting warm_rows"
         ),
         capabilities="forgetting limited many",
     ),
