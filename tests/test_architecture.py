@@ -106,7 +106,7 @@ def functions():
                 yield f"{path.relative_to(PACKAGE).as_posix()}: {made.name}", made
 
 
-MANY_ARGUMENTS = {"cli/commands.py: fit", "cli/commands.py: predict", "cli/commands.py: evaluate"}
+MANY_ARGUMENTS = {f"cli/commands.py: {name}" for name in ("fit", "predict", "evaluate", "serve")}
 """Commands: their arguments are the options of the command line."""
 
 

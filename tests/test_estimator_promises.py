@@ -258,8 +258,8 @@ def test_5_bytes_are_the_formula_and_flat():
     single = 4 * (size * D + 2 * D + d * D // 2 + D // 2 + 3 * d)
     # ... labels, queries and mass, recent scores, labels and weights, the tally, the width, the row count.
     double = 8 * (3 * size + 5 * 4096 + len(model.stream_.learned.tally) + 1 + 1)
-    # The newest 32 rows of each class, with their numbers, and counts.
-    newest = 8 * (2 * N_NEWEST * (d + 1) + 2)
+    # The newest 32 rows with their numbers, and a count.
+    newest = 8 * (N_NEWEST * (d + 1) + 1)
     assert sizes[1] == sizes[-1] == single + double + newest
     assert nbytes(model.stream_.state) == sizes[-1] - newest
     assert len(pickle.dumps(model)) < sizes[-1] + 10_000

@@ -17,7 +17,7 @@ from pairloom.estimators.monitor.page import page
 from pairloom.estimators.monitor.view import view_of
 from pairloom.features import Gaussian, RandomFourier
 from pairloom.race import Portfolio
-from pairloom.systems import SPAM
+from pairloom.systems import ExactAUC
 from tests.mixed import mixed
 
 CHEAP = Portfolio(forests=(), boosted=None, kernels=())
@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("explain")
     X, y = mixed(600)
     X = X.drop(columns=["time", "known"])
-    model = SPAM(random_state=0, scale="standard").fit(X, y)
+    model = ExactAUC(random_state=0).fit(X, y)
     pairloom.save(model, folder / "m")
     X[:30].to_csv(folder / "rows.csv", index=False)
     return folder, model, X

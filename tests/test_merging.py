@@ -71,7 +71,7 @@ def test_any_tree_of_merges_of_sums_agrees_with_one_pass(name, seed):
     assert merged.n_seen == whole.n_seen == len(X)
     for field in ("counts", "means"):
         np.testing.assert_allclose(getattr(mine, field), getattr(its, field), rtol=1e-10, atol=1e-8)
-    np.testing.assert_allclose(*(np.tril(one.scatter) for one in (mine, its)), rtol=1e-10, atol=1e-8)  # the rest: unused
+    np.testing.assert_allclose(*(np.tril(one.scatter) for one in (mine, its)), rtol=1e-10, atol=1e-8)
     np.testing.assert_allclose(merged.score(X), whole.score(X), rtol=1e-8, atol=1e-8)
 
 

@@ -139,14 +139,12 @@ def predict(
     """
     check_outputs({"--out": out, "--quarantine": quarantine}, [model, *files])
     with report_errors(debug):
-        from pairloom.cli.predict import run
+        from pairloom.cli.predict import Wanted, run
 
         _exit(
             run(
-                model, files, out, proba=proba, alert_rate=alert_rate, keep=keep or [], explain=explain,
-                format_=format_.value, chunk_rows=chunk, on_bad_row=on_bad_row.value, quarantine=quarantine,
-                as_json=as_json,
-                quiet=quiet,
+                model, files, out, Wanted(proba, alert_rate, keep or [], explain), format_=format_.value,
+                chunk_rows=chunk, on_bad_row=on_bad_row.value, quarantine=quarantine, as_json=as_json, quiet=quiet,
             )
         )  # fmt: skip
 

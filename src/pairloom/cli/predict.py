@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy.special import expit
 
@@ -86,18 +86,27 @@ def _score_chunk(
     yield from found
 
 
+class Wanted(NamedTuple):
+    """What to write for each row: probabilities, alerts at a rate, kept columns, and a number of reasons."""
+
+    proba: bool
+    alert_rate: float | None
+    keep: Sequence[str]
+    explain: int | None
+
+
 def run(
-    path: Path, files: Sequence[str], out: Path | None, *, proba: bool, alert_rate: float | None, keep: Sequence[str],
-    explain: int | None, format_: str, chunk_rows: int, on_bad_row: str, quarantine: Path | None, as_json: bool,
-    quiet: bool,
+    path: Path, files: Sequence[str], out: Path | None, wanted: Wanted, *, format_: str, chunk_rows: int,
+    on_bad_row: str, quarantine: Path | None, as_json: bool, quiet: bool,
 ) -> int | None:  # fmt: skip
     """Write the kept columns, the score or probability, the alert and the main reasons of each row.
 
     The alert budget in the file of the model does not change. Return the exit code of a signal, or None.
     """
     model = load_classifier(path)
-    alerts = None if alert_rate is None else Alerts(model, alert_rate)
-    names = [*keep, "probability" if proba else "score", *(["alert"] if alerts is not None else [])]
+    keep, explain = wanted.keep, wanted.explain
+    alerts = None if wanted.alert_rate is None else Alerts(model, wanted.alert_rate)
+    names = [*keep, "probability" if wanted.proba else "score", *(["alert"] if alerts is not None else [])]
     if explain is not None:
         names += ["reasons"] if as_json else [f"reason_{k + 1}" for k in range(explain)]
     progress = Progress(quiet)
@@ -109,7 +118,7 @@ def run(
             to.write(_csv([names]))
         for batch, scores in score_files(model, reader, files, format_, chunk_rows, bad, progress, gate):
             columns = [] if batch.kept is None else [column.to_pylist() for column in batch.kept.columns]
-            columns.append((expit(scores) if proba else scores).tolist())
+            columns.append((expit(scores) if wanted.proba else scores).tolist())
             if alerts is not None:
                 columns.append(alerts.flags(scores).astype(int).tolist())
             if explain is not None:

@@ -50,7 +50,14 @@ class NewestRows:
         if not self.values.flags.writeable:
             # Mapped from a read-only file: joblib.load(..., mmap_mode="r").
             vars(self).update(vars(copy(self)))
-        for k in {int(codes[0])} if len(codes) == 1 else np.unique(codes).astype(int).tolist():
+        if len(codes) == 1:  # often: the general case takes several times as long
+            k, row = int(codes[0]), rows.toarray()[0] if is_sparse(rows) else rows[0]
+            place = self.counts[k] % N_NEWEST
+            self.values[k, place], self.row[k, place] = row, self.t + 1
+            self.counts[k] += 1
+            self.t += 1
+            return
+        for k in np.unique(codes).astype(int).tolist():
             own = np.flatnonzero(codes == k)
             newest = own[-N_NEWEST:]
             self.counts[k] += len(own)
