@@ -17,7 +17,7 @@ from pairloom.data.files import data_folders
 from tests.commands import NOTICE, Forks
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("matplotlib", "pooch", "pyarrow", "rich", "typer")
+EXTRAS = ("dask", "distributed", "matplotlib", "pooch", "pyarrow", "rich", "typer")
 COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
 
 BLOCK = """
@@ -214,8 +214,8 @@ def test_the_page_lists_exactly_the_dependencies():
         group: {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
         for group, requirements in {"always": project["dependencies"], **extras}.items()
     }
-    wanted = {group: names[group] for group in ("always", "plot", "data", "cli", "io")}
+    wanted = {group: names[group] for group in ("always", "plot", "data", "cli", "io", "dask")}
     assert page_packages() == {**wanted, "reproduce": names["reproduce"] - {"pairloom"}}
-    assert names["plot"] | names["data"] | names["cli"] | names["io"] == set(EXTRAS)
-    assert extras["all"] == ["pairloom[plot,data,cli,io]"]
+    assert names["plot"] | names["data"] | names["cli"] | names["io"] | names["dask"] == set(EXTRAS)
+    assert extras["all"] == ["pairloom[plot,data,cli,io,dask]"]
     assert all("pairloom[all" in extras[group][0] for group in ("test", "reproduce", "dev"))

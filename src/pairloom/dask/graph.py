@@ -29,8 +29,8 @@ class Partition:
 
 def partitions_of(X: Any, y: Any, extra: dict[str, Any]) -> list[Partition]:
     """Return the partitions of Dask arrays, Dask frames, or lists of delayed partitions; ValueError for other rows."""
-    columns = {"y": delayed_parts("y", y), **{name: delayed_parts(name, one) for name, one in extra.items()}}
     rows = delayed_parts("X", X)
+    columns = {"y": delayed_parts("y", y), **{name: delayed_parts(name, one) for name, one in extra.items()}}
     for name, parts in columns.items():
         if len(parts) != len(rows):
             raise ValueError(
@@ -45,9 +45,11 @@ def delayed_parts(name: str, values: Any) -> list[Any]:
     """Return the delayed partitions of a collection."""
     if is_array(values) and values.ndim == 2 and values.numblocks[1] > 1:
         values = values.rechunk({1: -1})
+    if is_array(values):
+        return list(values.to_delayed().ravel())
     if hasattr(values, "to_delayed"):
-        parts = values.to_delayed()
-        return list(parts.ravel()) if hasattr(parts, "ravel") else list(parts)
+        # Dask would join small partitions, in another way for each collection.
+        return list(values.to_delayed(optimize_graph=False))
     if isinstance(values, list | tuple) and all(
         hasattr(one, "__dask_graph__") or hasattr(one, "key") for one in values
     ):
