@@ -141,6 +141,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
             self.class_weight, self._class_counts, self._labels, codes, weight
         )
         self.stream_.learn(Batch(row.numbers(weight, self._windows), codes, weight, query_code(None), row.time))
+        self._name_arrivals()
         self.stream_.warn_if_unstable(stacklevel=3)
         return self
 

@@ -123,6 +123,7 @@ class PairwiseEstimator(StreamEstimator):
             seed_of(self.random_state)
             self.stream_ = stream
         stream.learn(Batch(row.numbers(weight), label, weight, query, row.time))
+        self._name_arrivals()
         stream.warn_if_unstable(stacklevel=3)
         return self
 
