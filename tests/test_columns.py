@@ -254,10 +254,17 @@ def test_whole_numbers_alone_are_numbers():
     assert encoder.transform_one({"a": 2, "c": "u"}).tolist() == [2.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
 
 
-def test_rows_with_other_columns_are_refused():
-    encoder = ColumnEncoder().learn_one({"a": 1.0, "c": "u"})
-    with pytest.raises(ValueError, match=r"missing \['c'\], unknown \['b'\]"):
+def test_absent_names_are_missing_values_and_unknown_ones_are_refused():
+    encoder, explicit = (ColumnEncoder().learn_one({"a": 1.0, "c": "u"}) for _ in range(2))
+    for row in ({"a": 4.0}, {"c": "v"}, {}):
+        assert encoder.transform_one(row).tolist() == encoder.transform_one({"a": None, "c": None, **row}).tolist()
+        encoder.learn_one(row)
+        explicit.learn_one({"a": None, "c": None, **row})
+    assert_same(encoder._encoder, explicit._encoder)
+    with pytest.raises(ValueError, match=r"unknown columns \['b'\]; .* columns=Columns\(reserve=32\)"):
         encoder.learn_one({"a": 1.0, "b": 2.0})
+    with pytest.raises(ValueError, match="the features of a transformer cannot change"):
+        ColumnEncoder(Columns(reserve=1)).learn_one({"a": 1.0})
     with pytest.raises(ValueError, match="expected one row of 2 values, got 3"):
         encoder.learn_one([1.0, "u", 2.0])
     with pytest.raises(ValueError, match=r"column names .*must be strings"):

@@ -214,7 +214,7 @@ def test_the_page_lists_exactly_the_dependencies():
         group: {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
         for group, requirements in {"always": project["dependencies"], **extras}.items()
     }
-    wanted = {group: names[group] for group in ("always", "plot", "data", "cli", "io", "dask")}
+    wanted = {group: names[group] for group in ("always", "plot", "data", "cli", "io", "dask", "river")}
     assert page_packages() == {**wanted, "reproduce": names["reproduce"] - {"pairloom"}}
     assert names["plot"] | names["data"] | names["cli"] | names["io"] | names["dask"] == set(EXTRAS)
     assert extras["all"] == ["pairloom[plot,data,cli,io,dask]"]

@@ -216,7 +216,7 @@ def row_of(x: Any, n_features: int | None, names: Any, dtype: str, *, nan: bool 
     if type(x) not in (np.ndarray, list, tuple):
         x = named_row(x)
         if isinstance(x, Mapping):
-            x = values_by_name(x, names)
+            raise ValueError("this model learned rows without column names: pass the values in order, not a mapping")
     row = np.asarray(x)
     kind = row.dtype.kind
     if kind in "Mm":
@@ -244,21 +244,6 @@ def _as_numbers(x: Any, names: Any) -> Array:
         return np.asarray(x, dtype=float)
     except OverflowError as error:
         raise ValueError(f"a row has a number too large for float64: {error}") from None
-
-
-def values_by_name(x: Mapping[Any, Any], names: Any) -> list[Any]:
-    """Return the values of a mapping in the model's order of columns."""
-    if names is None:
-        raise ValueError("this model learned rows without column names: pass the values in order, not a mapping")
-    try:
-        values = [x[name] for name in names]
-    except KeyError:
-        values = []
-    if len(x) != len(names) or len(values) != len(names):
-        missing = [name for name in names if name not in x]
-        unknown = [name for name in x if name not in list(names)]
-        raise ValueError(f"the row's columns do not match the model's: missing {missing}, unknown {unknown}")
-    return values
 
 
 def check_weight(sample_weight: Any, n: int) -> Array:

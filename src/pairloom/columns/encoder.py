@@ -23,6 +23,8 @@ Keep = Callable[[Any], None]
 UNKNOWN_CODE = -1
 """The code of a category that was never learned, while more categories can be added."""
 
+NO_SCALING = np.zeros((3, 0))
+
 
 @final
 class Encoder:
@@ -41,8 +43,8 @@ class Encoder:
         self.part = part
         self.state = state
         pinned = dict(part.kinds)
-        self.hides_ids = np.array([state.layout == COMPACT and name not in pinned for name in state.names])
-        self.n_named, self.n_shared = part.n_codes(len(state.names), compact=state.layout == COMPACT)
+        self.hides_ids = np.array([state.layout == COMPACT and name not in pinned for name in state.names], bool)
+        self.n_named, self.n_shared = part.n_codes(state.n_columns, compact=state.layout == COMPACT)
 
     @classmethod
     def of_table(cls, part: Columns, table: Table, layouts: Layouts) -> Self:
@@ -59,7 +61,7 @@ class Encoder:
     @classmethod
     def of_row(cls, part: Columns, row: Mapping[Any, Any], layouts: Layouts) -> Self:
         """Return the encoder of a stream that begins with this row."""
-        if not row or not all(isinstance(name, str) for name in row):
+        if not (row or part.reserve) or not all(isinstance(name, str) for name in row):
             raise ValueError(f"the column names of a row given as a mapping must be strings, got {list(row)}")
         pinned = dict(part.kinds)
         kinds = [None if name in pinned else infer_kind([value], name) for name, value in row.items()]
@@ -69,15 +71,18 @@ class Encoder:
     def _of(cls, part: Columns, names: list[str], inferred: Sequence[Kind | None], layouts: Layouts) -> Self:
         pinned: dict[str, Kind] = dict(part.kinds)
         unknown = sorted(pinned.keys() - set(names))
-        if unknown:
+        if unknown and not part.reserve:
             raise ValueError(f"columns= names {unknown[0]!r}, but the columns are {names}")
         kinds = {name: pinned.get(name, kind) for name, kind in zip(names, inferred, strict=True)}
         used = [name for name, kind in kinds.items() if kind != "drop"]
-        if not used:
+        if not (used or part.reserve):
             raise ValueError("columns= drops all columns: there is nothing to learn from")
-        layout = layouts[not all(kinds[name] == "number" and name not in pinned for name in used)]
-        n_codes = sum(part.n_codes(len(names), compact=layout == COMPACT))
-        return cls(part, first_state(names, list(kinds.values()), layout, n_codes))
+        mixed = bool(part.reserve) or not all(kinds[name] == "number" and name not in pinned for name in used)
+        layout = layouts[mixed]
+        if part.reserve and layout != COMPACT:
+            raise ValueError("Columns(reserve=) is for models: the features of a transformer cannot change")
+        n_codes = sum(part.n_codes(len(names) + (part.reserve or 0), compact=layout == COMPACT))
+        return cls(part, first_state(names, list(kinds.values()), layout, n_codes, part.reserve))
 
     @property
     def width(self) -> int:
@@ -98,7 +103,7 @@ class Encoder:
         """Return the valid values of a table or of one row, or raise ValueError with row and column."""
         if type(rows) is Table:
             return read_table(self.state, rows, self.part.on_text, dtype)
-        return read_row(self.state, rows, self.part.on_text, dtype)
+        return read_row(self.state, rows, self.part, dtype)
 
     def learn(
         self, values: Values, weight: Array, dtype: str, windows: ColumnWindows | None = None, keep: Keep | None = None
@@ -113,12 +118,24 @@ class Encoder:
         if values.kinds is not None:
             self.state.set_kinds(values.kinds)
         self.state.count_malformed({j: len(rows) for j, rows in values.malformed.items()})
+        if values.arrived or values.ignored:
+            self._adopt(values)
         numbers = self._with_codes(values, learn=True)
         if windows is not None:
-            windows.add(numbers, self.state.kinds, self.n_named)
+            n = windows.n_columns
+            windows.add(numbers[:, :n], self.state.kinds[:n], self.n_named)
         if keep is not None:
             keep(numbers)
         return self._encode(numbers, weight, dtype, learn=True)
+
+    def _adopt(self, values: Values) -> None:
+        """Give spare columns to the new names of a row, and count those for which none is left."""
+        assert self.state.reserve is not None
+        for name, kind, value in values.arrived:
+            self.state.adopt(name, kind)
+            self.hides_ids = np.append(self.hides_ids, name not in dict(self.part.kinds))
+            values.columns.append(value)
+        self.state.reserve.ignored += len(values.ignored)
 
     def count_malformed(self, counts: Mapping[str, int]) -> None:
         """Add numbers of malformed values, by column, that were missing in the rows learned."""
@@ -146,7 +163,8 @@ class Encoder:
 
     def compare(self, windows: ColumnWindows, values: Values) -> tuple[Array, Array]:
         """Compare rows with windows, as ``compare_with`` does; changes nothing."""
-        return windows.compare_with(self._with_codes(values, learn=False), self.state.kinds, self.n_named)
+        n = windows.n_columns
+        return windows.compare_with(self._with_codes(values, learn=False)[:, :n], self.state.kinds[:n], self.n_named)
 
     def _encode(self, numbers: Array, weight: Array, dtype: str, *, learn: bool) -> Array:
         state = self.state
@@ -155,7 +173,7 @@ class Encoder:
         encode(
             numbers, weight, state.kinds, state.starts, state.statistics, learn, compact or state.layout == CODES,
             self.part.marks_after if state.layout == MARKED else -1, UNKNOWN_CODE if compact else np.nan, self.n_named,
-            self.hides_ids, out,
+            self.hides_ids, NO_SCALING if state.reserve is None else state.reserve.scaling, state.n_first, out,
         )  # fmt: skip
         if compact:
             for start in self.state.open_categories:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from numbers import Real
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import narwhals as nw
 import numpy as np
 
-from pairloom.base.checks import check_choice, check_count
+from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.extras import import_extra
 
 Kind = Literal["number", "category", "date", "drop"]
@@ -37,6 +37,13 @@ ZERO_PADDED = r"[-+]?0[0-9xX][0-9a-fA-F]*"
 MAX_CODES = 1 << 20
 """Maximum number of codes, which float32 represents exactly."""
 
+MAX_RESERVE = 4096
+"""Maximum number of spare columns: each costs time in every row."""
+
+
+class ColumnsWarning(UserWarning):
+    """Some columns are of little use to the model, or have no place in it."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -53,16 +60,22 @@ class Columns:
         indicator is 0: from a few rows, a model would learn noise.
     on_text : what to do with a malformed value of a number or date column: "raise", or treat it as "missing"; such
         values are counted by column.
+    reserve : number of spare columns, for names that ``learn_one`` meets after the first row: a new name with a value
+        takes the next one, and its values before are missing. Values of names beyond the reserve are ignored, counted,
+        and reported once. None: a new name raises ValueError.
 
     >>> Columns({"device": "category"}).kinds
     (('device', 'category'),)
     """
+
+    added: ClassVar[dict[str, Any]] = {"reserve": None}
 
     kinds: Mapping[str, Kind] | Iterable[tuple[str, Kind]] = ()
     max_categories: int | None = None
     n_hashed: int | None = None
     marks_after: int = 256
     on_text: OnText = "raise"
+    reserve: int | None = None
 
     def __post_init__(self) -> None:
         pinned = dict(self.kinds)
@@ -80,6 +93,10 @@ class Columns:
         if self.marks_after != 0 or isinstance(self.marks_after, bool):
             check_count("marks_after, unless it is 0,", self.marks_after)
         check_choice("on_text", self.on_text, OnText)
+        if self.reserve is not None:
+            check_number("reserve, unless it is None,", self.reserve, 0)
+            if self.reserve != int(self.reserve) or self.reserve > MAX_RESERVE:
+                raise ValueError(f"reserve must be an integer of at most {MAX_RESERVE:,}; got {self.reserve!r}")
 
     def n_codes(self, n_columns: int, *, compact: bool) -> tuple[int, int]:
         """Return the number of categories of a column with a code of their own, and of codes that all others share."""

@@ -1,6 +1,6 @@
 """The compiled loop of the encoder: the features of each row, and the statistics of each column."""
 
-from math import cos, floor, pi, sin
+from math import cos, floor, pi, sin, sqrt
 
 import numpy as np
 
@@ -19,6 +19,12 @@ number of rows with a category that was known before, number of missing values."
 DATE_WIDTH = 7
 WEEK, YEAR = 7.0, 365.2425
 
+LATE_VALUES = 64
+"""Values of a late number or date that set its scale; until then it is missing."""
+
+MAX_LATE = 1e6
+"""Maximum absolute scaled value of a late column."""
+
 ID_ROWS, ID_REPEATS = 256, 0.05
 """Values from which a column may look like an id, and the repeats per category below which a category column does."""
 
@@ -26,7 +32,7 @@ ID_ROWS, ID_REPEATS = 256, 0.05
 @compiled
 def encode(
     values: Array, weight: Array, kinds: Array, starts: Array, statistics: Array, learn: bool, missing_stay: bool,
-    marks_after: int, unknown: float, n_named: int, hides_ids: Array, out: Array,
+    marks_after: int, unknown: float, n_named: int, hides_ids: Array, scaling: Array, n_first: int, out: Array,
 ) -> None:  # fmt: skip
     """Fill ``out`` (rows, features) from ``values`` (rows, columns), with NaN for missing, and codes.
 
@@ -34,8 +40,9 @@ def encode(
     stay codes; one that was never learned becomes ``unknown``. ``marks_after``: number of missing values in a column
     after which its missing indicator is used; -1: the layout has no indicators. ``n_named``: codes below it are single
     categories, in order of arrival; hashed categories have larger codes. ``hides_ids`` (columns,): whether values are
-    missing while the column looks like an id. A column without values so far may be of any kind: its missing value is
-    encoded as 0, or NaN.
+    missing while the column looks like an id. Columns from ``n_first`` on are late: each has a number and a code, the
+    number with a ``scaling`` (3, late columns) of mean, sum of squares, and factor (0: not known yet). A column without
+    values so far may be of any kind: its missing value is encoded as 0, or NaN.
     """
     for t in range(values.shape[0]):
         now = latest_date(values[t], kinds, statistics)
@@ -46,6 +53,14 @@ def encode(
             if hidden or (missing and column[COUNT] == 0):
                 if missing_stay and kind != DROP:
                     out[t, at] = np.nan
+            elif j >= n_first:
+                if kind == CATEGORY:
+                    out[t, at + 1] = value if missing or value >= 0 else unknown
+                elif not missing and scaling[2, j - n_first] > 0:
+                    scaled = ((now - value if kind == DATE else value) - scaling[0, j - n_first]) * scaling[
+                        2, j - n_first
+                    ]
+                    out[t, at] = min(max(scaled, -MAX_LATE), MAX_LATE)
             elif kind == CATEGORY:
                 if missing_stay:
                     out[t, at] = value if missing or value >= 0 else unknown
@@ -70,7 +85,25 @@ def encode(
             elif learn:
                 if kind == CATEGORY and column[COUNT] > 0 and value <= column[HIGH] and value < n_named:
                     column[REPEATS] += 1.0
-                update_statistics(value, now - value if kind == DATE else value, weight[t], column)
+                number = now - value if kind == DATE else value
+                if j >= n_first:
+                    update_scaling(number, column[COUNT] + 1.0, scaling[:, j - n_first])
+                update_statistics(value, number, weight[t], column)
+
+
+@compiled
+def update_scaling(number: float, n: float, own: Array) -> None:
+    """Add the n-th number of a late column to its mean and squares, until these set its scale.
+
+    Scales of other columns are set by the model, on its first rows, in which a late column has no values.
+    """
+    if own[2] > 0:
+        return
+    away = number - own[0]
+    own[0] += away / n
+    own[1] += away * (number - own[0])
+    if n >= LATE_VALUES and own[1] > n * (1e-9 * own[0]) ** 2 and own[1] > 0:
+        own[2] = sqrt(n / own[1])
 
 
 @compiled

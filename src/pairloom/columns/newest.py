@@ -50,6 +50,10 @@ class NewestRows:
         if not self.values.flags.writeable:
             # Mapped from a read-only file: joblib.load(..., mmap_mode="r").
             vars(self).update(vars(copy(self)))
+        late = rows.shape[1] - self.values.shape[2]
+        if late:  # columns that were missing so far
+            gaps = np.full((*self.row.shape, late), np.nan)
+            self.values = np.concatenate([self.values, gaps], axis=2)
         if len(codes) == 1:  # often: the general case takes several times as long
             k, row = int(codes[0]), rows.toarray()[0] if is_sparse(rows) else rows[0]
             place = self.counts[k] % N_NEWEST

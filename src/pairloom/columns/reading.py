@@ -8,10 +8,10 @@ import numpy as np
 
 from pairloom.base.errors import InvalidDataError, short_repr
 from pairloom.base.typing import Array
-from pairloom.base.validation import MAX_VALUE, too_large, values_by_name
+from pairloom.base.validation import MAX_VALUE, too_large
 from pairloom.columns.frames import Table
 from pairloom.columns.inference import infer_kind
-from pairloom.columns.kinds import OnText
+from pairloom.columns.kinds import Columns, OnText
 from pairloom.columns.loops import CATEGORY, DATE, DROP, NUMBER, OPEN
 from pairloom.columns.state import KIND_CODES, ColumnsState
 from pairloom.columns.values import (
@@ -29,6 +29,9 @@ PLURALS = {NUMBER: "numbers", DATE: "dates"}
 MALFORMED = np.inf
 """In place of a value that is not of the kind of its column, until it is counted and becomes missing."""
 
+MAX_NAMED = 5
+"""Names in an error message."""
+
 NO_ROWS, FIRST_ROW = np.zeros(0, np.int64), np.zeros(1, np.int64)
 
 
@@ -38,7 +41,8 @@ class Values:
 
     ``columns``: for each column an array of float64 or a list of categories (None: missing); for ``one`` row, its
     values. ``since``: for columns whose kind was open, the first row with a value. ``malformed``: for columns with
-    malformed values, which are now missing, their rows.
+    malformed values, which are now missing, their rows. ``arrived``: new names that take a spare column, with kind and
+    value; ``ignored``: other new names with a value.
     """
 
     kinds: Any
@@ -47,6 +51,8 @@ class Values:
     one: bool = True
     since: dict[int, int] = field(default_factory=dict)
     malformed: dict[int, Array] = field(default_factory=dict)
+    arrived: list[tuple[str, int, Any]] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
 
     def __getitem__(self, rows: slice) -> "Values":
         """Return a slice of the rows; earlier rows are already learned."""
@@ -70,10 +76,18 @@ def read_table(state: ColumnsState, table: Table, on_text: OnText, dtype: str) -
     return Values(kinds, columns, len(table), one=False, since=since, malformed=malformed)
 
 
-def read_row(state: ColumnsState, x: Any, on_text: OnText, dtype: str) -> Values:
-    """Return the valid values of one row: a mapping from names, or a sequence in the order of the columns."""
+def read_row(state: ColumnsState, x: Any, part: Columns, dtype: str) -> Values:
+    """Return the valid values of one row: a mapping from names, or a sequence in the order of the columns.
+
+    A name that is absent from a mapping has a missing value.
+    """
+    on_text = part.on_text
+    new: list[str] = []
     names, kinds, largest = state.names, state.plain_kinds, MAX_VALUE[dtype]
-    given = values_by_name(x, names) if type(x) is dict or isinstance(x, Mapping) else list(x)
+    if type(x) is dict or isinstance(x, Mapping):
+        given, new = _by_name(state, x)
+    else:
+        given = list(x)
     if len(given) != len(names):
         raise ValueError(f"expected one row of {len(names)} values, got {len(given)}")
     inferred: dict[int, int] = {}
@@ -93,7 +107,44 @@ def read_row(state: ColumnsState, x: Any, on_text: OnText, dtype: str) -> Values
             made, malformed[j] = np.nan, FIRST_ROW
         given[j] = made
     kinds_after = [inferred.get(j, kind) for j, kind in enumerate(kinds)] if inferred else None
-    return Values(kinds_after, given, malformed=malformed)
+    values = Values(kinds_after, given, malformed=malformed)
+    if new:
+        _read_new(values, state.n_free, [(name, x[name]) for name in new], part, dtype)
+    return values
+
+
+def _by_name(state: ColumnsState, x: Mapping[Any, Any]) -> tuple[list[Any], list[str]]:
+    """Return the values of a mapping in the order of the columns, None where a name is absent, and its new names."""
+    try:
+        values = [x[name] for name in state.names]
+        if len(x) == len(values):
+            return values, []
+    except KeyError:
+        values = [x.get(name) for name in state.names]
+    new = [name for name in x if name not in state.known]
+    if new and state.reserve is None:
+        raise ValueError(
+            f"the row has the unknown columns {new[:MAX_NAMED]}; those of the model are {state.names}: leave them out, "
+            "or before the first row reserve space for new names, columns=Columns(reserve=32)"
+        )
+    if not all(isinstance(name, str) for name in new):
+        raise ValueError(f"the column names of a row given as a mapping must be strings, got {new[:MAX_NAMED]}")
+    return values, sorted(new)  # the order of a mapping does not matter
+
+
+def _read_new(values: Values, n_free: int, new: list[tuple[str, Any]], part: Columns, dtype: str) -> None:
+    """Read the values of new names; a missing value takes no column."""
+    pinned = dict(part.kinds)
+    for name, value in new:
+        if is_blank(value) or pinned.get(name) == "drop":
+            continue
+        if len(values.arrived) == n_free:
+            values.ignored.append(name)
+            continue
+        kind = KIND_CODES[pinned[name] if name in pinned else infer_kind([value], name)]
+        made = _value(name, kind, value, part.on_text, dtype)[1]
+        if made != MALFORMED:
+            values.arrived.append((name, kind, made))
 
 
 def _first_kind(column: Array, name: str) -> tuple[int, int]:

@@ -8,7 +8,9 @@ import numpy as np
 
 from pairloom.columns.changes import ColumnChange
 from pairloom.columns.encoder import Encoder
+from pairloom.columns.kinds import ColumnsWarning
 from pairloom.columns.loops import CATEGORY, COUNT, DROP, HIGH, ID_ROWS, LOW, MISSING, REPEATS, looks_like_id
+from pairloom.columns.reading import Values
 
 MIN_ROWS = ID_ROWS
 """Rows after which a column may be reported as free text, and after which warnings are given."""
@@ -21,10 +23,6 @@ USELESS = {"constant": "constant so far", "id_like": "look like ids", "free_text
 """Fields of the report that list columns of little use, and what they mean."""
 
 
-class ColumnsWarning(UserWarning):
-    """Some columns are of little use to the model."""
-
-
 @dataclass(frozen=True)
 class ColumnReport:
     """What is known about the columns of a stream.
@@ -33,6 +31,7 @@ class ColumnReport:
     ones included. ``malformed``: numbers of malformed values that were treated as missing, of columns that have any.
     ``categories``: those that are stored. ``effects``: for each category column of a model, the five categories
     that matter most, with the log-odds of the target relative to all rows (of real labels, the difference of means).
+    ``ignored``: number of values of new names for which no spare column was left (``Columns(reserve=)``).
     ``changes``: the newest change of each column that has changed, of an ``AUCClassifier``
     (:class:`~pairloom.columns.changes.ColumnChange`).
 
@@ -47,6 +46,7 @@ class ColumnReport:
     free_text: list[str]
     missing: dict[str, float]
     malformed: dict[str, int]
+    ignored: int = 0
     effects: dict[str, dict[str, float]] = field(default_factory=dict)
     changes: dict[str, ColumnChange] = field(default_factory=dict)
 
@@ -60,7 +60,8 @@ def report_of(encoder: Encoder) -> ColumnReport:
     """
     state = encoder.state
     n_malformed = np.zeros(len(state.names)) if state.malformed is None else state.malformed
-    report = ColumnReport(state.kind_names, {}, [], [], [], {}, {})
+    ignored = 0 if state.reserve is None else state.reserve.ignored
+    report = ColumnReport(state.kind_names, {}, [], [], [], {}, {}, ignored)
     for j, (name, kind, known) in enumerate(zip(state.names, state.plain_kinds, state.categories, strict=True)):
         column = state.statistics[:, j]
         if known:
@@ -96,6 +97,17 @@ def useless_columns(encoder: Encoder) -> dict[str, list[str]]:
     rows = encoder.state.statistics[COUNT] + encoder.state.statistics[MISSING]
     known = {name for name, n in zip(encoder.state.names, rows, strict=True) if n >= MIN_ROWS and name not in pinned}
     return {what: [name for name in getattr(report, what) if name in known] for what in USELESS}
+
+
+def warn_of_ignored(encoder: Encoder, row: Values, stacklevel: int) -> None:
+    """Warn, the first time, that a row has a new name for which no spare column is left."""
+    reserve = encoder.state.reserve
+    if row.ignored and reserve is not None and not reserve.ignored:
+        warnings.warn(
+            f"the new column {row.ignored[0]!r} is ignored: all {reserve.size} spare columns are in use. Its values, "
+            "and those of other new names, are counted in columns_.ignored; Columns(reserve=) sets the number",
+            ColumnsWarning, stacklevel=stacklevel,
+        )  # fmt: skip
 
 
 def warn_of_columns(encoder: Encoder | None, stacklevel: int) -> None:

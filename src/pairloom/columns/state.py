@@ -19,6 +19,7 @@ from pairloom.columns.loops import (
     HIGH,
     LOW,
     MASS,
+    MISSING,
     N_STATISTICS,
     NUMBER,
     OPEN,
@@ -36,7 +37,28 @@ indicator, and one-hot categories. CODES: as COMPACT, with few codes, in models 
 Layouts = tuple[int, int]
 """The layout of columns that are all numbers, and that of mixed columns."""
 
+LATE_WIDTH = 2
+"""Features of a spare column: a number, and the code of a category."""
+
 DATE_FEATURES = ("age", "day_sin", "day_cos", "week_sin", "week_cos", "year_sin", "year_cos", "missing")
+
+
+@node
+class Reserve:
+    """Spare columns for names after the first row: their number, how many are in use, and their scaling.
+
+    ``scaling``: mean, sum of squares and factor of each (:func:`~pairloom.columns.loops.update_scaling`). ``ignored``:
+    number of values of names for which none was left.
+    """
+
+    size: Count
+    used: Count
+    ignored: Count
+    scaling: Annotated[Array, "f8 3 _s finite"]
+
+    def check(self) -> None:
+        if self.used > self.size or self.scaling.shape[1] != self.size or (self.scaling[1:] < 0).any():
+            raise WrongState("must have a scaling of each spare column")
 
 
 @node
@@ -44,7 +66,7 @@ class ColumnsState:
     """Names and kinds of the columns, the first feature of each, their statistics, and the categories by column.
 
     ``width``: number of features of a row. ``malformed``: numbers of values that were treated as missing because they
-    were not of the kind of their column; None without any.
+    were not of the kind of their column; None without any. ``reserve``: the spare columns, if a new name may take one.
     """
 
     names: list[str]
@@ -55,8 +77,10 @@ class ColumnsState:
     statistics: Annotated[Array, f"f8 {N_STATISTICS} c"]
     categories: list[list[str]]
     malformed: Annotated[Array, "i8 c 0:BIG"] | None = field(default=None, metadata=OPTIONAL)
+    reserve: Reserve | None = field(default=None, metadata=OPTIONAL)
 
     def __post_init__(self) -> None:
+        self.known = set(self.names)
         # The code of each category, by column; and kinds as a list, which is faster to loop over.
         self.slots = [{name: code for code, name in enumerate(known)} for known in self.categories]
         self.plain_kinds: list[int] = self.kinds.tolist()
@@ -67,17 +91,42 @@ class ColumnsState:
         return {name: KIND_NAMES[kind] for name, kind in zip(self.names, self.plain_kinds, strict=True)}
 
     @property
+    def n_free(self) -> int:
+        """Number of spare columns that are not in use."""
+        return 0 if self.reserve is None else self.reserve.size - self.reserve.used
+
+    @property
+    def n_first(self) -> int:
+        """Number of columns of the first row; later ones were spare columns."""
+        return len(self.names) - (0 if self.reserve is None else self.reserve.used)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns, spare ones included."""
+        return len(self.names) + self.n_free
+
+    @property
+    def sizes(self) -> Array:
+        """Number of features of each column."""
+        return np.diff(self.starts, append=self.width - LATE_WIDTH * self.n_free)
+
+    @property
     def compact_kinds(self) -> str:
         """The letters of an :class:`~pairloom.features.encoding.Encoding` for the layout COMPACT.
 
-        A column whose kind was open at first has room for a number or a date, and for a category after it.
+        A column whose kind was open at first has room for a number or a date, and for a category after it; a spare one
+        for a number and a category.
         """
-        sizes = np.diff(self.starts, append=self.width).tolist()
         date = compact.NUMBER + compact.DATE_PART * (DATE_WIDTH - 1)
-        letters = {0: "", DATE_WIDTH: date, DATE_WIDTH + 1: date + compact.CODE}
+        late = compact.NUMBER + compact.CODE
+        letters = {0: "", LATE_WIDTH: late, DATE_WIDTH: date, DATE_WIDTH + 1: date + compact.CODE}
         one = {NUMBER: compact.NUMBER, CATEGORY: compact.CODE}
-        return "".join(
-            one[kind] if size == 1 else letters[size] for kind, size in zip(self.plain_kinds, sizes, strict=True)
+        return (
+            "".join(
+                one[kind] if size == 1 else letters[size]
+                for kind, size in zip(self.plain_kinds, self.sizes.tolist(), strict=True)
+            )
+            + late * self.n_free
         )
 
     @property
@@ -89,14 +138,14 @@ class ColumnsState:
     def places(self) -> dict[str, int]:
         """The feature that has the code of each category column, in the layout COMPACT."""
         opened = set(self.open_categories)
-        starts = zip(self.names, self.starts.tolist(), strict=True)
-        return {name: start + DATE_WIDTH if start in opened else start for name, start in starts}
+        places = [start + DATE_WIDTH if start in opened else start for start in self.starts.tolist()]
+        late = [start + 1 for start in places[self.n_first :]]
+        return dict(zip(self.names, places[: self.n_first] + late, strict=True))
 
     @property
     def open_categories(self) -> list[int]:
         """The first features of categories whose kind was open at first, in the layout COMPACT."""
-        sizes = np.diff(self.starts, append=self.width)
-        found: list[int] = self.starts[(self.kinds == CATEGORY) & (sizes > 1)].tolist()
+        found: list[int] = self.starts[(self.kinds == CATEGORY) & (self.sizes > LATE_WIDTH)].tolist()
         return found
 
     def set_kinds(self, kinds: Array | list[int]) -> None:
@@ -112,14 +161,37 @@ class ColumnsState:
             if self.malformed is not None:
                 self.malformed[j] += count
 
-    def check_with(self, max_categories: int, n_hashed: int, n_features: int) -> None:
+    def adopt(self, name: str, kind: int) -> None:
+        """Give the next spare column to a new name; all its values so far are missing."""
+        assert self.reserve is not None
+        start, own = self.width - LATE_WIDTH * self.n_free, np.zeros((N_STATISTICS, 1))
+        if len(self.names):
+            own[MISSING] = self.statistics[COUNT, 0] + self.statistics[MISSING, 0]
+        self.names.append(name)
+        self.known.add(name)
+        self.categories.append([])
+        self.slots.append({})
+        self.statistics = np.hstack([self.statistics, own])
+        self.starts = np.append(self.starts, start)
+        if self.malformed is not None:
+            self.malformed = np.append(self.malformed, 0)
+        self.kinds = np.append(self.kinds, kind)
+        self.plain_kinds = self.kinds.tolist()
+        self.reserve.used += 1
+
+    def check_with(self, max_categories: int, n_hashed: int, n_features: int, reserve: int | None) -> None:
         """Raise ValueError unless this state is possible with these parameters and ``n_features`` features."""
         c, codes = len(self.names), max_categories + n_hashed
-        if not c or len(set(self.names)) < c or len(self.kinds) != c or len(self.categories) != c:
+        if (None if self.reserve is None else self.reserve.size) != reserve or (reserve and self.layout != COMPACT):
+            raise WrongState(f"must be {reserve or 0} spare columns", "reserve")
+        if not (c or reserve) or len(set(self.names)) < c or len(self.kinds) != c or len(self.categories) != c:
             raise WrongState("must have different names, and an entry for each column", "columns")
         if self.layout > COMPACT or self.width != n_features:
             raise WrongState(f"must have a known layout, with {n_features} features", "columns")
-        for kind, size in zip(self.plain_kinds, np.diff(self.starts, append=self.width).tolist(), strict=True):
+        if (self.sizes[self.n_first :] != LATE_WIDTH).any() or (self.kinds[self.n_first :] >= DROP).any():
+            raise WrongState("must be numbers, categories or dates in the spare columns", "columns")
+        sizes = self.sizes.tolist()[: self.n_first]
+        for kind, size in zip(self.plain_kinds[: self.n_first], sizes, strict=True):
             if size != width_of(kind, self.layout, codes) and (
                 kind == DROP or size != width_of(OPEN, self.layout, codes)
             ):
@@ -134,20 +206,30 @@ class ColumnsState:
 
     def _check_statistics(self, n_known: Array, max_categories: int, codes: int) -> None:
         seen = self.statistics[COUNT] > 0
-        if self.starts[0] or not np.isfinite(self.statistics).all() or (seen & ~(self.statistics[MASS] > 0)).any():
+        if (
+            self.starts[:1].any()
+            or not np.isfinite(self.statistics).all()
+            or (seen & ~(self.statistics[MASS] > 0)).any()
+        ):
             raise WrongState("must have finite statistics of each column", "columns")
         coded, end = seen & (self.kinds == CATEGORY), np.where(n_known == max_categories, codes, n_known)
         if (self.statistics[LOW, coded] < 0).any() or (self.statistics[HIGH, coded] >= end[coded]).any():
             raise WrongState("must have statistics of known codes only", "columns")
 
 
-def first_state(names: list[str], kinds: list[str | None], layout: int, n_codes: int) -> ColumnsState:
-    """Return the state before the first row; a category column has ``n_codes`` codes."""
+def first_state(
+    names: list[str], kinds: list[str | None], layout: int, n_codes: int, reserve: int | None = None
+) -> ColumnsState:
+    """Return the state before the first row; a category column has ``n_codes`` codes, ``reserve`` columns are spare."""
     codes = np.array([KIND_CODES[kind] for kind in kinds], np.int64)
     sizes = [width_of(code, layout, n_codes) for code in codes.tolist()]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     statistics = np.zeros((N_STATISTICS, len(names)))
-    return ColumnsState(names, layout, int(starts[-1]), codes, starts[:-1], statistics, [[] for _ in names])
+    spare = None if reserve is None else Reserve(reserve, 0, 0, np.zeros((3, reserve)))
+    width = int(starts[-1]) + LATE_WIDTH * (reserve or 0)
+    return ColumnsState(
+        names, layout, width, codes, starts[:-1], statistics, [[] for _ in names], reserve=spare
+    )  # fmt: skip
 
 
 def width_of(kind: int, layout: int, n_codes: int) -> int:

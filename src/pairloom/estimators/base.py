@@ -30,7 +30,7 @@ from pairloom.columns.incoming import (
 )
 from pairloom.columns.kinds import columns_of
 from pairloom.columns.newest import NewestRows
-from pairloom.columns.report import report_of
+from pairloom.columns.report import report_of, warn_of_ignored
 from pairloom.columns.state import COMPACT, MARKED, PLAIN, ColumnsState, Layouts
 from pairloom.columns.times import time_of_row, times_of_array, times_of_frame
 from pairloom.columns.windows import ColumnWindows
@@ -178,14 +178,14 @@ class StreamEstimator(SavableEstimator):
     @property
     def _layouts(self) -> Layouts:
         """The layout of columns that are all numbers, and that of mixed columns."""
-        return (COMPACT, COMPACT) if self._takes_nan else (PLAIN, MARKED)
+        return (COMPACT, COMPACT) if self._takes_nan or columns_of(self.columns).reserve else (PLAIN, MARKED)
 
     def _reading(self, model: Model, columns: ColumnsState | None) -> tuple[Model, Encoding | None]:
         """Return the model for rows with these columns, and what it receives of them."""
         if columns is None or columns.layout != COMPACT or (model.takes_nan and CODE not in columns.compact_kinds):
             return model, None
         targets = tuple(map(float, model.pairs.targets)) if model.pairs.n_groups else ()
-        n_codes = sum(columns_of(self.columns).n_codes(len(columns.names), compact=True))
+        n_codes = sum(columns_of(self.columns).n_codes(columns.n_columns, compact=True))
         encoding = Encoding(columns.compact_kinds, targets, model.form, n_codes)
         return model.reading(encoding), encoding
 
@@ -222,6 +222,8 @@ class StreamEstimator(SavableEstimator):
     def _row_to_learn(self, x: Any) -> Incoming:
         """Validate one row to learn, with its time."""
         row, column = self._checked_row(x), self._time_column(first=not self._started)
+        if row.encoder is not None:
+            warn_of_ignored(row.encoder, row.rows, stacklevel=4)
         if column is None:
             return row
         return replace(row, time=time_of_row(column, x, None if row.encoder is None else row.encoder.state.names))
@@ -305,9 +307,16 @@ class StreamEstimator(SavableEstimator):
         self._encoder = row.encoder
         self.n_features_in_ = row.shape[1]
         if row.encoder is not None:
-            names = row.encoder.state.names
-            self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
+            self._name_columns(row.encoder.state.names)
         self._windows, self._newest = self._new_windows(), None
+
+    def _name_columns(self, names: list[str]) -> None:
+        self.n_features_in_, self.feature_names_in_ = len(names), np.asarray(names, dtype=object)
+
+    def _name_arrivals(self) -> None:
+        """Store the names of the columns again if a new one has arrived."""
+        if self._encoder is not None and len(self._encoder.state.names) != self.n_features_in_:
+            self._name_columns(self._encoder.state.names)
 
 
 def forgetting_of(

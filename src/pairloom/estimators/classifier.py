@@ -146,6 +146,7 @@ class PairwiseClassifier(ClassifierMixin, ClassifierAlerts):
         self.stream_.learn(
             Batch(row.numbers(weight, self._windows, self._keeper(codes)), codes, weight, query_code(None), row.time)
         )
+        self._name_arrivals()
         self.stream_.warn_if_unstable(stacklevel=3)
         return self
 

@@ -64,7 +64,7 @@ def _column_reports(model: "StreamEstimator", X: Any, rows: Any) -> Iterator[Col
         raise ValueError(f"rows are compared with at least {BLOCK} rows that the model has learned, not {windows.t}")
     new: Sequence[list[str]] = [[]] * model.n_features_in_
     if rows is None:
-        changed, values = windows.compare_newest(None if encoder is None else encoder.state.kinds)
+        changed, values = windows.compare_newest(None if encoder is None else encoder.state.kinds[: windows.n_columns])
     elif encoder is None:
         changed, values = windows.compare_with(np.asarray(rows.toarray() if is_sparse(rows) else rows, float))
     else:
@@ -72,7 +72,9 @@ def _column_reports(model: "StreamEstimator", X: Any, rows: Any) -> Iterator[Col
         read = encoder.read(table, model.stream_.model.dtype)
         changed, values = encoder.compare(windows, read)
         new = [_unknown(one, known) for one, known in zip(read.columns, encoder.state.slots, strict=True)]
-    for name, *rest in zip(names_of(model), changed.tolist(), values.tolist(), _are_numbers(model), new, strict=True):
+    n = windows.n_columns  # late columns are not compared
+    names, numbers = names_of(model)[:n], _are_numbers(model)[:n]
+    for name, *rest in zip(names, changed.tolist(), values.tolist(), numbers, new[:n], strict=True):
         yield _change(name, model.n_seen_, *rest)
 
 

@@ -126,6 +126,7 @@ class PairwiseEstimator(ExplainedEstimator):
             self.stream_ = stream
         keep = self._keeper(np.zeros(1, np.int64))
         stream.learn(Batch(row.numbers(weight, keep=keep), label, weight, query, row.time))
+        self._name_arrivals()
         stream.warn_if_unstable(stacklevel=3)
         return self
 

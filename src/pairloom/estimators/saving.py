@@ -174,8 +174,8 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
 
     def _new_windows(self) -> ColumnWindows | None:
         """Return empty windows, if changes of columns are looked for and there are not too many columns."""
-        found = self.finds_column_changes and self.n_features_in_ <= WIDEST
-        return ColumnWindows.empty(self.n_features_in_) if found else None
+        n = self.n_features_in_ if self._encoder is None else self._encoder.state.n_first
+        return ColumnWindows.empty(n) if self.finds_column_changes and 0 < n <= WIDEST else None
 
     def _keeper(self, codes: Array) -> Keep | None:
         """Return what keeps the newest of rows of the classes with these codes, all 0 for real labels."""
@@ -233,7 +233,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
             raise WrongState("must be absent: the header has them", "names")
         if state.class_counts is not None and state.labels is not None:
             state.class_counts.check_with(state.labels)
-        n_columns = state.stream.n_features if state.columns is None else len(state.columns.names)
+        n_columns = state.stream.n_features if state.columns is None else state.columns.n_first
         if state.windows is not None and (not self.finds_column_changes or state.windows.n_columns != n_columns):
             raise WrongState(f"must be of {n_columns} columns", "windows")
         n_classes = 1 if state.labels is None else max(2, len(state.labels.classes))
@@ -244,5 +244,6 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
 
     def _check_columns(self, columns: ColumnsState, n_features: int) -> None:
         """Raise ValueError unless the columns are possible with these parameters and ``n_features`` features."""
-        named, shared = columns_of(self.columns).n_codes(len(columns.names), compact=columns.layout == COMPACT)
-        columns.check_with(named, shared, n_features)
+        part = columns_of(self.columns)
+        named, shared = part.n_codes(columns.n_columns, compact=columns.layout == COMPACT)
+        columns.check_with(named, shared, n_features, part.reserve)

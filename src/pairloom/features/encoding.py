@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, get_args
 
 import numpy as np
 
@@ -122,6 +122,10 @@ class Encoding:
         marked = np.array([self.kinds[j] == NUMBER for j in self.values.tolist()], bool)
         return np.where(marked, np.cumsum(marked) - 1, -1)
 
+    @cached_property
+    def _targets(self) -> Array:
+        return np.array(self.targets)
+
     @property
     def n_targets(self) -> int:
         """Number of statistics of a category."""
@@ -134,10 +138,14 @@ class Encoding:
 
     def columns(self, form: Form) -> slice:
         """Return the part of a row in the form "all" that is the row in another form."""
+        return self._parts[form]
+
+    @cached_property
+    def _parts(self) -> dict[str, slice]:
         c, m = len(self.codes), len(self.values)
         end = c + 2 * m + c * self.n_targets + int((self.indicators >= 0).sum())
         starts = {"codes": (0, c + m), "trees": (c, c + m + c * self.n_targets), "numbers": (c + m, end)}
-        return slice(*starts.get(form, (0, end)))
+        return {form: slice(*starts.get(form, (0, end))) for form in get_args(Form)}
 
     @cached_property
     def sources(self) -> Array:
@@ -171,9 +179,11 @@ class Encoding:
     def learn(self, state: EncodingState, batch: Batch) -> Batch:
         """Return encoded rows, each with the statistics of earlier rows, and learn them."""
         if len(self.codes):
-            largest = np.nan_to_num(batch.X[:, self.codes], nan=-1.0).max(axis=0)
-            state.grow(2 + np.clip(largest, 0, self.n_codes - 1).astype(np.int64))
-        hits = batch.y[:, None] == np.array(self.targets) if self.targets else batch.y[:, None]
+            largest = np.fmax.reduce(batch.X[:, self.codes], axis=0, initial=0.0)
+            needed = 2 + np.minimum(largest, self.n_codes - 1)
+            if (needed > state.offsets[1:] - state.offsets[:-1]).any():
+                state.grow(needed.astype(np.int64))
+        hits = batch.y[:, None] == self._targets if self.targets else batch.y[:, None]
         return replace(batch, X=self._encoded(state, batch.X, hits.astype(float), batch.weight))
 
     def encode(self, state: EncodingState, X: Array) -> Array:

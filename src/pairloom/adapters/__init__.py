@@ -1,0 +1,1 @@
+"""Adapters: estimators and metrics in the interfaces of other libraries."""
