@@ -1,14 +1,16 @@
 """Capabilities of feature maps. A map inherits from the class of each of its capabilities."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.compact import Form
 from pairloom.base.csr import CSRRows
+from pairloom.base.graph import HasGraph, Value, is_current, no_graph
 from pairloom.base.spec import Size
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
@@ -146,12 +148,14 @@ class FrozenShare(NamedTuple):
 
 
 @node
-class FrozenSum(ABC):
+class FrozenSum(HasGraph, ABC):
     """A candidate of a race that only predicts, with a copy of all its arrays.
 
     ``weight``: the weight of the candidate in the mixture; ``offset`` (classes,): the constant part of its score;
     ``form``: the form in which it reads mixed columns.
     """
+
+    graph_forms: ClassVar[Mapping[str, str]] = {"add": "to_onnx"}
 
     name: str
     weight: Size
@@ -161,6 +165,10 @@ class FrozenSum(ABC):
     @abstractmethod
     def add(self, X: Array, out: Array) -> None:
         """Add the scores of dense rows, without the offset, to ``out`` (rows, classes)."""
+
+    def to_onnx(self, x: Value) -> Value:
+        """Return the scores of ``add`` in an ONNX graph: f8."""
+        return no_graph(self)
 
 
 class LinearSum(Protocol):
@@ -200,6 +208,15 @@ class RacingMap(FeatureMap):
         and a race over this map cannot be frozen.
         """
         return None
+
+
+def scores_onnx(features: FeatureMap, state: Any, coef: Array, x: Value) -> Value:
+    """Return <w, phi(x)> of each row w of ``coef`` in an ONNX graph: (rows, weights), f8."""
+    racing = features.racing if is_current(features, "linear_sum", "apply") else None
+    total = None if racing is None else racing.linear_sum(state, coef[None], np.ones((1, len(coef))))
+    if total is not None:
+        return total.frozen(FrozenShare("", 1.0, np.zeros(len(coef)))).to_onnx(x)
+    return features.to_onnx(state, x).to("f8") @ coef.T
 
 
 def cost_of(features: FeatureMap, n_features: int) -> Cost:

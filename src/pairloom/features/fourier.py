@@ -7,6 +7,7 @@ import numpy as np
 
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value, joined
 from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -102,6 +103,13 @@ class RandomFourier(RacingMap):
 
     def apply(self, state: FourierState, X: Array) -> Array:
         return cos_sin(self._angles(state, X), state.offset.size)
+
+    def to_onnx(self, state: FourierState, x: Value) -> Value:
+        return cos_sin_onnx(self._angles_onnx(state, x), state.offset.size, state.offset.size)
+
+    def _angles_onnx(self, state: FourierState, x: Value) -> Value:
+        angles = state.scaler.clip_onnx(x) @ state.projection
+        return angles if self.scale is None else angles - state.offset
 
     def _angles(self, state: FourierState, X: Array) -> Array:
         angles = project(state.scaler.clip(X), state.projection)
@@ -206,6 +214,13 @@ def cos_sin(angles: Array, block: int) -> Array:
     np.sin(angles, out=Z[:, :, 1])
     Z *= np.sqrt(1.0 / count, dtype=Z.dtype)
     return Z.reshape(n, 2 * count)
+
+
+def cos_sin_onnx(angles: Value, count: int, block: int) -> Value:
+    """Return ``cos_sin`` of ``count`` angles in a graph."""
+    order = np.arange(2 * count).reshape(2, count // block, block).transpose(1, 0, 2).ravel()
+    Z: Value = joined([angles.call("Cos"), angles.call("Sin")]) * np.sqrt(1.0 / count)
+    return Z if count == block else Z.take(order)
 
 
 def project(X: Any, Q: Array) -> Array:

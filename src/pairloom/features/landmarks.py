@@ -7,10 +7,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from pairloom.base.compiled import compiled, exp_minus
+from pairloom.base.graph import Value
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import FrozenShare, FrozenSum, summed_weights
 from pairloom.features.nystroem import Nystroem, NystroemState
+from pairloom.features.scaling import Scaler
 
 RIDGE = 1e-6
 """Added to the diagonal of the kernel matrix, so that its Cholesky factorisation exists."""
@@ -61,6 +63,12 @@ class FrozenKernel(FrozenSum):
         sum_gaussians(
             X, self.shift, self.reach, self.widths, self.center, self.landmarks, self.squares, self.beta, out
         )  # fmt: skip
+
+    def to_onnx(self, x: Value) -> Value:
+        u = Scaler(self.shift, np.ones_like(self.shift), self.reach).clip_onnx(x) * self.widths - self.center
+        r2 = (u * u).sum() - 2.0 * (u @ self.landmarks) + self.squares
+        # Weights of close landmarks nearly cancel: in float32, the sum would not be accurate.
+        return (-r2.at_least(0.0)).exp().to("f8") @ self.beta
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pairloom.base.graph import Value
 from pairloom.base.spec import WrongState
 from pairloom.base.tree import copy, node
 from pairloom.base.typing import Array
 from pairloom.engines import boosting
 from pairloom.features.capabilities import FrozenShare, FrozenSum
+from pairloom.models.boosting_graph import boosted_onnx
 from pairloom.models.boosting_state import Bins, Generation
 
 
@@ -54,6 +56,9 @@ class FrozenBoosting(FrozenSum):
 
     def add(self, X: Array, out: Array) -> None:
         BoostedSum(self.bins, self.generations, self.slopes).add(X, out)
+
+    def to_onnx(self, x: Value) -> Value:
+        return boosted_onnx(self.bins, self.generations, self.slopes[0], x)
 
 
 def check_bins(generations: Sequence[Generation], bins: Sequence[Bins]) -> None:

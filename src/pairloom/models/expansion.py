@@ -9,6 +9,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.compiled import compiled, dot
+from pairloom.base.graph import Value, joined
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -145,6 +146,14 @@ class Expansion(Mapped):
                     scores[rows, k : k + len(coef)] = evaluate(self.kernel.code, gamma, Z, supports, coef)
                 k += len(coef)
         return scores
+
+    def to_onnx(self, state: State, x: Value) -> Value:
+        z, kept = self.features.to_onnx(state.phi, x), state.memory
+        sums = [
+            self.kernel.to_onnx(kept.gamma, z, supports) @ coef.T if len(supports) else z.zeros(len(coef))
+            for supports, coef in self.terms(kept)
+        ]
+        return joined(sums)
 
     def values(self, state: State, x: Array, supports: Array) -> Array:
         """Return k(x, support) of every support, by the specification; equal supports have equal values."""

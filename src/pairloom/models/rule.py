@@ -9,6 +9,7 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.capabilities import Forgets
 from pairloom.base.csr import CSRRows, is_sparse, to_csr
+from pairloom.base.graph import Value
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
 from pairloom.engines import sparse
@@ -16,7 +17,7 @@ from pairloom.engines.base import cache_blocks
 from pairloom.engines.reference import MAX_WEIGHT, threshold_and_project
 from pairloom.engines.state import LazyModel, State
 from pairloom.features.base import dense_features
-from pairloom.features.capabilities import check_not_growing, rows_used_to_grow
+from pairloom.features.capabilities import check_not_growing, rows_used_to_grow, scores_onnx
 from pairloom.models.mapped import InBlocks, Mapped, RowByRow, linear_scores
 from pairloom.pairs import OppositeClass
 from pairloom.steps import L2, Average, Penalty
@@ -217,6 +218,9 @@ class RuleLearner(Mapped):
     def score(self, state: State, X: Any) -> Array:
         """Return <w, phi(x)> of each row, with the output iterate."""
         return linear_scores(self.features, state, self.coef(state), X)
+
+    def to_onnx(self, state: State, x: Value) -> Value:
+        return scores_onnx(self.features, state.phi, self.coef(state), x)
 
     def memory_spec(self, n_features: int, dim: int) -> StateSpec:
         return self.rule.state_spec(dim)
