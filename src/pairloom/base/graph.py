@@ -45,9 +45,8 @@ def no_graph(part: Any, *inputs: Any) -> "Value":
 
 def is_current(part: Any, form: str, method: str) -> bool:
     """Return whether no subclass has replaced ``method`` without ``form``."""
-    kinds = type(part).__mro__
-    of_form, of_method = (next(k for k, kind in enumerate(kinds) if name in vars(kind)) for name in (form, method))
-    return of_form <= of_method
+    newest = next(kind for kind in type(part).__mro__ if form in vars(kind) or method in vars(kind))
+    return form in vars(newest)
 
 
 @dataclass(frozen=True)

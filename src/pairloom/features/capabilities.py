@@ -212,8 +212,9 @@ class RacingMap(FeatureMap):
 
 def scores_onnx(features: FeatureMap, state: Any, coef: Array, x: Value) -> Value:
     """Return <w, phi(x)> of each row w of ``coef`` in an ONNX graph: (rows, weights), f8."""
-    racing = features.racing if is_current(features, "linear_sum", "apply") else None
-    total = None if racing is None else racing.linear_sum(state, coef[None], np.ones((1, len(coef))))
+    racing, total = features.racing, None
+    if racing is not None and is_current(racing, "linear_sum", "apply"):
+        total = racing.linear_sum(state, coef[None], np.ones((1, len(coef))))
     if total is not None:
         return total.frozen(FrozenShare("", 1.0, np.zeros(len(coef)))).to_onnx(x)
     return features.to_onnx(state, x).to("f8") @ coef.T
