@@ -12,12 +12,14 @@ from threading import Thread
 import pooch
 import pytest
 
+from pairloom import save
 from pairloom.base.extras import import_extra
 from pairloom.data.files import data_folders
+from pairloom.systems import SPAM
 from tests.commands import NOTICE, Forks
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("dask", "distributed", "matplotlib", "pooch", "pyarrow", "rich", "typer")
+EXTRAS = ("dask", "distributed", "matplotlib", "onnx", "pooch", "pyarrow", "rich", "typer")
 COMMAND = Path(sysconfig.get_path("scripts")) / "pairloom"
 
 BLOCK = """
@@ -172,6 +174,14 @@ def test_the_demo_names_the_extra_before_it_starts(command, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_export_names_the_extra_and_writes_nothing(command, tmp_path):
+    save(SPAM(random_state=0).fit([[0.0], [1.0], [2.0]], [0, 1, 1]), tmp_path / "model")
+    done = command("export", "model", "out.onnx", absent=("onnx",), cwd=tmp_path)
+    sentence = 'pairloom export needs onnx, which is not installed: pip install "pairloom[onnx]"\n'
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", sentence)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
 @pytest.mark.parametrize(("text", "code"), [("1 1:2\n-1 2:1\n", 0), ("a,label\n1,0\n2,1\n", 1)], ids=["libsvm", "csv"])
 def test_fit_needs_pyarrow_for_all_but_libsvm(command, tmp_path, text, code):
     (tmp_path / "rows").write_text(text)
@@ -214,8 +224,8 @@ def test_the_page_lists_exactly_the_dependencies():
         group: {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
         for group, requirements in {"always": project["dependencies"], **extras}.items()
     }
-    wanted = {group: names[group] for group in ("always", "plot", "data", "cli", "io", "dask", "river")}
+    wanted = {group: names[group] for group in ("always", "plot", "data", "cli", "io", "dask", "river", "onnx")}
     assert page_packages() == {**wanted, "reproduce": names["reproduce"] - {"pairloom"}}
-    assert names["plot"] | names["data"] | names["cli"] | names["io"] | names["dask"] == set(EXTRAS)
-    assert extras["all"] == ["pairloom[plot,data,cli,io,dask]"]
+    assert set().union(*(names[extra] for extra in ("plot", "data", "cli", "io", "dask", "onnx"))) == set(EXTRAS)
+    assert extras["all"] == ["pairloom[plot,data,cli,io,dask,onnx]"]
     assert all("pairloom[all" in extras[group][0] for group in ("test", "reproduce", "dev"))

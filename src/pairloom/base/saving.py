@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from pairloom.base.graph import Graph, MLOpset, NoGraph, OnHashed
 from pairloom.base.spec import StateSpec
 
 CHANGED_AFTER_FIT = (
@@ -35,6 +36,10 @@ class Savable(ABC):
 
         ValueError if parameters were changed since the model learned.
         """
+
+    def _graph(self, ml_opset: MLOpset, on_hashed: OnHashed) -> Graph:
+        """Return an ONNX graph that predicts; NoGraph if there is none."""
+        raise NoGraph(f"a {type(self).__name__} has no ONNX form: export an estimator with scores")
 
     @abstractmethod
     def _state_spec(self, reader: StateReader) -> StateSpec:

@@ -229,6 +229,26 @@ def inspect(
         run(model, figure, as_json, importance)
 
 
+@app.command(epilog="Example: [bold]pairloom export payments.pairloom payments.onnx[/bold]")
+def export(
+    model: opt.ModelFile,
+    out: Annotated[Path, typer.Argument(help="The ONNX file to write.", metavar="OUT.onnx", dir_okay=False)],
+    ml_opset: Annotated[
+        opt.MLOpset, opt.option(help="Operators for trees: 5, or 3 for onnxruntime before 1.21.")
+    ] = opt.MLOpset.FIVE,
+    on_hashed: Annotated[
+        opt.OnHashed, opt.option(help="Categories that only a hash identifies: an error, or unknown categories.")
+    ] = opt.OnHashed.RAISE,
+    debug: opt.Debug = False,
+) -> None:
+    """Write a model as ONNX, for prediction without Python. It predicts only, and does not validate its input."""
+    check_outputs({"OUT.onnx": out}, [model])
+    with report_errors(debug):
+        from pairloom.cli.export import run
+
+        run(model, out, 5 if ml_opset is opt.MLOpset.FIVE else 3, on_hashed.value)
+
+
 @app.command(epilog="Example: [bold]pairloom serve payments.pairloom --label fraud --out later.pairloom[/bold]")
 def serve(
     model: opt.ModelFile,

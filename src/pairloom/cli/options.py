@@ -28,6 +28,20 @@ class OnBadRow(StrEnum):
     MISSING = "missing"
 
 
+class MLOpset(StrEnum):
+    """Versions of ONNX's operators for trees."""
+
+    FIVE = "5"
+    THREE = "3"
+
+
+class OnHashed(StrEnum):
+    """What becomes of categories that only a hash identifies."""
+
+    RAISE = "raise"
+    UNKNOWN = "unknown"
+
+
 INPUT, OUTPUT, CHECKPOINTS, MODEL, DASK = "Input", "Output", "Checkpoints", "Model", "Several workers"
 """Panels of --help."""
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import expit, log_expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
+from pairloom.base.graph import NoGraph, Value, joined
 from pairloom.base.typing import Array
 from pairloom.estimators.class_weight import ClassWeight
 from pairloom.estimators.explaining import ExplainedEstimator, Target
@@ -125,6 +126,27 @@ class ClassifierPredictions(ExplainedEstimator):
         area = float(mean_auc(scores[:, None, :], codes, weight, self.stream_.model.pairs.targets)[0])
         return 0.5 if np.isnan(area) else 1.0 - area
 
+    def _graph_outputs(self, scores: Value) -> dict[str, tuple[Value, int]]:
+        """Return label, probabilities and score in an ONNX graph, each with its number of columns (0: no axis)."""
+        classes, fit = self._labels.classes, self._platt_fit
+        if len(classes) < 2:
+            raise NoGraph(f"the model has seen rows of one class only, {classes.tolist()}")
+        decisions = scores * fit.a + fit.b
+        if len(fit.a) > 1:
+            chosen = decisions.call("ArgMax", dtype="i8", axis=1, keepdims=0)
+            below = decisions.at_least(0.0) - decisions  # -log_expit(d) = max(d, 0) - d + ln(1 + exp(-|d|))
+            p = (-below - ((-decisions.abs()).exp() + 1.0).log()).call("Softmax", axis=1)
+            score, columns = decisions, len(classes)
+            if self.pos_label is not None:
+                score, columns = decisions.take(classes.tolist().index(self.pos_label)), 0
+        else:
+            decisions = decisions * self._labels.sign
+            chosen = (decisions > 0.0).to("i8").reshape(-1)
+            positive = decisions.call("Sigmoid")
+            p = joined([1.0 - positive, positive])
+            score, columns = (-decisions if self.pos_label == classes[0] else decisions).reshape(-1), 0
+        return {"label": (labelled(chosen, classes), 0), "probabilities": (p, len(classes)), "score": (score, columns)}
+
     def _decide(self, rows: Any) -> Array:
         if len(self._labels.classes) < 2:
             return np.zeros(rows.shape[0])
@@ -184,6 +206,18 @@ class ClassifierPredictions(ExplainedEstimator):
             return np.column_stack([1.0 - p, p])
         # In log space: far from the data all sigmoids may underflow to 0.
         return np.asarray(softmax(log_expit(decisions), axis=1))
+
+
+def labelled(codes: Value, classes: Array) -> Value:
+    """Return the labels with these indices in an ONNX graph: integers, numbers, booleans or text."""
+    known = classes.tolist()
+    kinds: dict[type, tuple[str, Any]] = {
+        bool: ("b1", bool), int: ("i8", np.int64), float: ("f8", float), str: ("U", object),
+    }  # fmt: skip
+    kind = kinds.get(type(known[0]))
+    if kind is None or {type(label) for label in known} != {type(known[0])}:
+        raise NoGraph(f"the classes {known} are neither numbers nor text")
+    return codes.rows_of(np.array(known, kind[1]), kind[0])
 
 
 def opposite_pairs(counts: Array) -> int:

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from pairloom.base.batch import Batch
+from pairloom.base.graph import Value
 from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.randomness import seed_of
 from pairloom.base.typing import Array
@@ -146,6 +147,14 @@ class PairwiseEstimator(ExplainedEstimator):
         rows, rows2 = self._rows_to_score(X), self._rows_to_score(X2)
         check_consistent_length(rows, rows2)
         return self.stream_.score_rows(rows) - self.stream_.score_rows(rows2)
+
+    def _graph_outputs(self, scores: Value) -> dict[str, tuple[Value, int]]:
+        """Return the score in an ONNX graph, the prediction; 0: it has one axis."""
+        return {"score": (self._predictions_onnx(scores).reshape(-1), 0)}
+
+    def _predictions_onnx(self, scores: Value) -> Value:
+        """Return ``_predictions`` in an ONNX graph."""
+        return scores
 
     @property
     def card(self) -> Card:

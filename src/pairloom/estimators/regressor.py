@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pairloom.base.graph import Value
 from pairloom.base.typing import Array
 from pairloom.estimators.parameters import estimator
 from pairloom.estimators.real_labels import PairwiseEstimator
@@ -61,4 +62,7 @@ class PairwiseRegressor(RegressorMixin, PairwiseEstimator):
         return Difference(), Square()
 
     def _predictions(self, scores: Array) -> Array:
+        return scores + self.intercept_
+
+    def _predictions_onnx(self, scores: Value) -> Value:
         return scores + self.intercept_

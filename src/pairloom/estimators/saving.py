@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from pairloom.base.checks import check_count
+from pairloom.base.graph import Graph, MLOpset, OnHashed, Value
 from pairloom.base.merging import forked
 from pairloom.base.saving import CHANGED_AFTER_FIT, Savable, StateReader, checked_names
 from pairloom.base.spec import StateSpec, WrongState, field_types
@@ -18,6 +19,7 @@ from pairloom.base.tree import OPTIONAL, copy, node
 from pairloom.base.typing import Array
 from pairloom.columns import ColumnsLike
 from pairloom.columns.encoder import Encoder, Keep
+from pairloom.columns.graph import encoded
 from pairloom.columns.kinds import columns_of
 from pairloom.columns.newest import NewestRows
 from pairloom.columns.state import COMPACT, ColumnsState
@@ -26,8 +28,12 @@ from pairloom.estimators.class_labels import Labels, declared_classes
 from pairloom.estimators.class_weight import ClassCounts, check_class_weight, is_balanced
 from pairloom.estimators.merging import merge_estimators
 from pairloom.estimators.scikit_learn import BaseEstimator
+from pairloom.models.base import code_of
 from pairloom.stream import AlertBudget, Stream
 from pairloom.stream.state import StreamState
+
+ROWS = "X"
+"""The input of an ONNX model of rows without names."""
 
 
 @node
@@ -199,6 +205,25 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         if not (counts and same_columns and same_stream):
             raise ValueError(CHANGED_AFTER_FIT.format(type(self).__name__))
         return replace(state, names=None), None if state.names is None else list(map(str, state.names))
+
+    @abstractmethod
+    def _graph_outputs(self, scores: Value) -> dict[str, tuple[Value, int]]:
+        """Return the predictions in an ONNX graph for the scores of the model, each with its number of columns."""
+
+    def _graph(self, ml_opset: MLOpset, on_hashed: OnHashed) -> Graph:
+        """Return the graph; an output with the name of a column gets an underscore after its name."""
+        check_is_fitted(self)
+        graph, dtype = Graph(ml_opset), code_of(self.stream_.model.dtype)
+        if self._encoder is not None:
+            x = encoded(self._encoder, graph, dtype, on_hashed)
+        else:
+            x = graph.input(ROWS, dtype, self.n_features_in_)
+        for name, (value, columns) in self._graph_outputs(self.stream_.to_onnx(x)).items():
+            own = name
+            while own in graph.inputs:
+                own += "_"
+            graph.outputs[own] = value if name == "label" else value.to(dtype), columns
+        return graph
 
     def _state_spec(self, reader: StateReader) -> StateSpec:
         if self.names_classes and reader.kind("") == "dict declared":

@@ -1,6 +1,7 @@
 """The base class of feature maps."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from pairloom.base.capabilities import Forgets
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import HasGraph, Value, no_graph
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
 from pairloom.features.scaling import Scaler, Scaling, check_scaling
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FeatureMap(ABC):
+class FeatureMap(HasGraph, ABC):
     """A map phi: R^d -> R^D, fixed before the first step and not changed by learning, unless it is ``growing``.
 
     A map is a frozen rule. ``fix`` turns it into a state of plain arrays, given the first rows of the stream if the map
@@ -27,6 +29,8 @@ class FeatureMap(ABC):
     Optional features are capabilities (``features/capabilities.py``). Each capability has a property in this class,
     which is None by default; a map with the capability returns itself.
     """
+
+    graph_forms: ClassVar[Mapping[str, str]] = {"apply": "to_onnx"}
 
     keeps_csr: ClassVar[bool] = False
     """Whether phi is linear and maps CSR rows to CSR rows."""
@@ -54,7 +58,7 @@ class FeatureMap(ABC):
         """Return D for inputs with ``n_features`` columns."""
 
     # Not abstract: most maps accept any number of columns.
-    def check(self, n_features: int) -> None:  # noqa: B027
+    def check(self, n_features: int) -> None:
         """Raise ValueError unless rows with ``n_features`` columns can be mapped."""
 
     @abstractmethod
@@ -72,6 +76,10 @@ class FeatureMap(ABC):
 
         The result of a row is bitwise independent of the other rows.
         """
+
+    def to_onnx(self, state: Any, x: Value) -> Value:
+        """Return phi(x) of dense rows in an ONNX graph."""
+        return no_graph(self)
 
     def inputs(self, state: Any, X: Array) -> Array:
         """Return the scaled inputs, in which a memory may cluster instead of phi; CSR stays CSR and is not centred."""

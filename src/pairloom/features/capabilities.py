@@ -1,14 +1,16 @@
 """Capabilities of feature maps. A map inherits from the class of each of its capabilities."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.compact import Form
 from pairloom.base.csr import CSRRows
+from pairloom.base.graph import HasGraph, Value, is_current, no_graph
 from pairloom.base.merging import RowCounts, cannot_merge
 from pairloom.base.spec import Size
 from pairloom.base.tree import OPTIONAL, node
@@ -157,12 +159,14 @@ class FrozenShare(NamedTuple):
 
 
 @node
-class FrozenSum(ABC):
+class FrozenSum(HasGraph, ABC):
     """A candidate of a race that only predicts, with a copy of all its arrays.
 
     ``weight``: the weight of the candidate in the mixture; ``offset`` (classes,): the constant part of its score;
     ``form``: the form in which it reads mixed columns.
     """
+
+    graph_forms: ClassVar[Mapping[str, str]] = {"add": "to_onnx"}
 
     name: str
     weight: Size
@@ -177,6 +181,10 @@ class FrozenSum(ABC):
     def explainable(self) -> Explainable | None:
         """The sum, if it can compute the contributions of columns."""
         return None
+
+    def to_onnx(self, x: Value) -> Value:
+        """Return the scores of ``add`` in an ONNX graph: f8."""
+        return no_graph(self)
 
 
 class LinearSum(Protocol):
@@ -225,6 +233,16 @@ class RacingMap(FeatureMap):
         and a race over this map cannot be frozen.
         """
         return None
+
+
+def scores_onnx(features: FeatureMap, state: Any, coef: Array, x: Value) -> Value:
+    """Return <w, phi(x)> of each row w of ``coef`` in an ONNX graph: (rows, weights), f8."""
+    racing, total = features.racing, None
+    if racing is not None and is_current(racing, "linear_sum", "apply"):
+        total = racing.linear_sum(state, coef[None], np.ones((1, len(coef))))
+    if total is not None:
+        return total.frozen(FrozenShare("", 1.0, np.zeros(len(coef)))).to_onnx(x)
+    return features.to_onnx(state, x).to("f8") @ coef.T
 
 
 def cost_of(features: FeatureMap, n_features: int) -> Cost:

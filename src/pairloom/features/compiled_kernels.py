@@ -12,6 +12,7 @@ import numpy as np
 from pairloom.base.checks import check_choice
 from pairloom.base.compiled import compiled, dot
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value
 from pairloom.base.typing import Array
 from pairloom.features.kernels import KERNELS, Gaussian, Kernel
 from pairloom.features.scaling import as_csr
@@ -41,6 +42,10 @@ class Linear:
             return np.asarray((as_csr(X) @ as_csr(Y).T).toarray())
         # Not BLAS: there, equal rows may differ in the last bit, which would break ties at random.
         return np.asarray(np.einsum("id,jd->ij", X, Y, dtype=float))
+
+    def to_onnx(self, gamma: Array, x: Value, Y: Array) -> Value:
+        """Return the products of dense rows with the rows of Y in an ONNX graph: f8."""
+        return x.to("f8") @ Y.T
 
 
 def exact_kernel(kernel: str, gamma: Any) -> Kernel | Linear:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -68,6 +69,9 @@ class FrozenCompressed(FrozenSum):
     def explainable(self) -> "CompressedParts | None":
         inner = self.inner.explainable
         return None if inner is None else CompressedParts(inner, (self.low, self.high, self.center, self.spread))
+
+    def to_onnx(self, x: Value) -> Value:
+        return self.inner.to_onnx(compressed_onnx(x, (self.low, self.high, self.center, self.spread)))
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,9 @@ class Compressed(RacingMap):
     def apply(self, state: CompressedState, X: Any) -> Array:
         return self.inner.apply(state.inner, compressed(X, state.arrays))
 
+    def to_onnx(self, state: CompressedState, x: Value) -> Value:
+        return self.inner.to_onnx(state.inner, compressed_onnx(x, state.arrays))
+
     def inputs(self, state: CompressedState, X: Array) -> Array:
         return self.inner.inputs(state.inner, compressed(X, state.arrays))
 
@@ -258,6 +265,23 @@ def compressed(X: Any, arrays: tuple[Array, Array, Array, Array]) -> Any:
     out = np.empty_like(X)
     compress_rows(X, *arrays, out)
     return out
+
+
+def compressed_onnx(x: Value, arrays: tuple[Array, Array, Array, Array]) -> Value:
+    """Return compressed rows in a graph; there is no operator asinh for double."""
+    low, high, center, spread = (array.astype(float) for array in arrays)
+    z, zero, heavy = x.to("f8").clip(low, high), np.clip(0.0, low, high), spread > 0
+    if heavy.any():
+        unit = np.where(heavy, spread, 1.0)
+        t = (z - center) / unit
+        size = t.abs()
+        asinh = (size + (size * size + 1.0).sqrt()).log() * t.call("Sign")
+        z, zero = (
+            x.graph.constant(heavy, "b1").where(asinh, z),
+            np.where(heavy, np.arcsinh((zero - center) / unit), zero),
+        )
+    shifted: Value = z - zero
+    return shifted.to(x.dtype)
 
 
 @compiled

@@ -11,6 +11,7 @@ from pairloom.base.batch import Batch
 from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.compact import CODE, DATE_PART, NUMBER, Form
+from pairloom.base.graph import Value, joined
 from pairloom.base.merging import added
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import copy, node
@@ -190,6 +191,36 @@ class Encoding:
         """Return encoded rows."""
         return self._encoded(state, X, np.zeros((0, self.n_targets)), np.zeros(0))
 
+    def to_onnx(self, state: EncodingState, x: Value) -> Value:
+        """Return encoded rows in an ONNX graph."""
+        codes, values = x.take(self.codes), x.take(self.values)
+        dtype, marks = np.dtype(x.dtype), np.flatnonzero(self.indicators >= 0)
+        unknown = np.full((1, len(self.kinds)), np.nan, dtype)
+        means = replace(self, form="numbers").encode(state, unknown)[:, len(self.codes) * self.n_targets :]
+        filled, used = means[:, : len(self.values)], means[:, len(self.values) :]
+        missing = values.isnan().to(x.dtype).take(marks) * used
+        pieces = [codes, values, self._effects_onnx(state, codes), values.filled(filled), missing]
+        sizes = [len(self.codes), len(self.values), len(self.codes) * self.n_targets, len(self.values), len(marks)]
+        chosen = {"codes": slice(0, 2), "trees": slice(1, 3), "numbers": slice(2, 5)}.get(self.form, slice(0, 5))
+        return joined([piece for piece, size in zip(pieces[chosen], sizes[chosen], strict=True) if size])
+
+    def part_onnx(self, x: Value, form: Form) -> Value:
+        """Return ``part`` in an ONNX graph."""
+        part = self.columns(form)
+        return x.take(np.arange(part.start, part.stop))
+
+    def _effects_onnx(self, state: EncodingState, codes: Value) -> Value:
+        """Return the statistics of categories, looked up in a table with a row for NaN, -1, and each code."""
+        c = len(self.codes)
+        known = int(np.diff(state.offsets).max(initial=0))
+        rows = np.full((known + 3, len(self.kinds)), np.nan, codes.dtype)
+        rows[1:, self.codes] = np.arange(-1, known + 1)[:, None]
+        table = replace(self, form="numbers").encode(state, rows)[:, : c * self.n_targets]
+        places = codes.isnan().where(codes._operand(-2.0), codes).clip(-2.0, known) + 2.0
+        starts = len(rows) * np.arange(c)
+        found = (places.to("i8") + starts).rows_of(by_column(table, c, self.n_targets), codes.dtype)
+        return found.reshape(-1, c * self.n_targets)
+
     def effects(self, state: EncodingState, column: int, names: list[str], n: int = 5) -> dict[str, float]:
         """Return the n categories of a column that matter most, with their log-odds relative to all rows.
 
@@ -245,3 +276,8 @@ class Encoding:
         arrays = state.sums, state.totals, state.numbers
         encode_rows(X, hits, weight, columns, bool(self.targets), arrays, out)
         return out if self.form == "all" else self.part(out, self.form)
+
+
+def by_column(table: Array, c: int, n_targets: int) -> Array:
+    """Return a table (entries, columns x targets) as one table (columns x entries, targets)."""
+    return table.reshape(len(table), c, n_targets).transpose(1, 0, 2).reshape(-1, n_targets)

@@ -7,6 +7,7 @@ import numpy as np
 
 from pairloom.base.checks import check_choice, check_count
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value, joined
 from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -104,6 +105,13 @@ class RandomFourier(RacingMap):
     def apply(self, state: FourierState, X: Array) -> Array:
         return self._waves(state, X, state.offset.size)
 
+    def to_onnx(self, state: FourierState, x: Value) -> Value:
+        return cos_sin_onnx(self._angles_onnx(state, x), state.offset.size, state.offset.size)
+
+    def _angles_onnx(self, state: FourierState, x: Value) -> Value:
+        angles = state.scaler.clip_onnx(x) @ state.projection
+        return angles if self.scale is None else angles - state.offset
+
     def _waves(self, state: FourierState, X: Array, block: int) -> Array:
         """Return features of norm 1: the cosines of a block of frequencies, its sines, then the next block."""
         angles = project(state.scaler.clip(X), state.projection)
@@ -198,6 +206,13 @@ def orthogonalise(columns: Array) -> None:
     for start in range(0, len(columns), DRAW_BLOCK):
         part = slice(start, start + DRAW_BLOCK)
         columns[part] = columns[part] @ mixing
+
+
+def cos_sin_onnx(angles: Value, count: int, block: int) -> Value:
+    """Return the cosines and sines of ``count`` angles in a graph, block by block."""
+    order = np.arange(2 * count).reshape(2, count // block, block).transpose(1, 0, 2).ravel()
+    Z: Value = joined([angles.call("Cos"), angles.call("Sin")]) * np.sqrt(1.0 / count)
+    return Z if count == block else Z.take(order)
 
 
 def project(X: Any, Q: Array, *, upper: bool = False) -> Array:

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import numpy as np
 
+from pairloom.base.graph import Value
 from pairloom.base.spec import StateSpec
 from pairloom.base.tree import cast, node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import Change, GrowingMap
-from pairloom.features.fourier import FourierState, RandomFourier
+from pairloom.features.fourier import FourierState, RandomFourier, cos_sin_onnx
 
 
 @node
@@ -111,6 +112,9 @@ class Growing(GrowingMap, RandomFourier):
     def apply(self, state: FourierState, X: Array) -> Array:
         """Return [cos, sin] of the first block, then of the next, so that new blocks are appended."""
         return self._waves(state, X, self.block // 2)
+
+    def to_onnx(self, state: FourierState, x: Value) -> Value:
+        return cos_sin_onnx(self._angles_onnx(state, x), state.offset.size, self.block // 2)
 
 
 @dataclass(frozen=True)

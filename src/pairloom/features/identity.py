@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from pairloom.base.compiled import compiled
+from pairloom.base.graph import Value
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.base import FeatureMap, chosen_map
@@ -39,6 +40,9 @@ class FrozenLinear(FrozenSum):
 
     def contribute(self, contrast: Contrast, out: Array) -> None:
         contribute_columns(*contrast, self.shift, self.reach, self.scale, self.w, out)
+
+    def to_onnx(self, x: Value) -> Value:
+        return Scaler(self.shift, self.scale, self.reach).to_onnx(x).to("f8") @ self.w
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,9 @@ class Identity(RacingMap):
     def apply(self, state: IdentityState, X: Array) -> Array:
         scaled: Array = state.scaler.apply(X)
         return scaled
+
+    def to_onnx(self, state: IdentityState, x: Value) -> Value:
+        return state.scaler.to_onnx(x)
 
     def linear_sum(self, state: IdentityState, w: Array, slopes: Array) -> ColumnSum:
         return ColumnSum(state.scaler, summed_weights(w, slopes))

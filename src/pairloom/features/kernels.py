@@ -1,13 +1,14 @@
 """Shift-invariant kernels: their width rules, matrices, and distributions of random frequencies."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from pairloom.base.checks import check_number
+from pairloom.base.graph import HasGraph, Value, no_graph
 from pairloom.base.typing import Array
 from pairloom.features.distances import (
     coordinate_sums,
@@ -26,13 +27,17 @@ DRAW_BLOCK = 64
 
 
 @dataclass(frozen=True)
-class Kernel(ABC):
+class Kernel(HasGraph, ABC):
     """A kernel k(x - x') with width parameter gamma: a number, one number per column, or a rule; times ``factor``.
 
     ``"paper"`` is 1 / (2 d), for every kernel. ``"median"`` is the inverse of the median distance between two of the
     first rows of the stream, so that k is about 1/e at that distance: the squared distance where gamma multiplies it
     (Gaussian, Matern), the L1 distance (Laplace), the distance (Cauchy).
     """
+
+    graph_forms: ClassVar[Mapping[str, str]] = {
+        "__call__": "to_onnx", "profile": "profile_onnx", "term": "term_onnx",
+    }  # fmt: skip
 
     name: ClassVar[str]
     code: ClassVar[int]
@@ -111,6 +116,10 @@ class Kernel(ABC):
     def __call__(self, gamma: Array, X: Any, Y: Any) -> Array:
         """Return the kernel matrix between the rows of X and Y, dense or CSR, in float64."""
 
+    def to_onnx(self, gamma: Array, x: Value, Y: Array) -> Value:
+        """Return the kernel values between dense rows and the rows of Y in an ONNX graph: f8."""
+        return no_graph(self)
+
 
 @dataclass(frozen=True)
 class Isotropic(Kernel):
@@ -160,6 +169,17 @@ class Isotropic(Kernel):
         U = scale_columns(X, root)
         return self.profile(squared_distances(U, U if Y is X else scale_columns(Y, root)))
 
+    def to_onnx(self, gamma: Array, x: Value, Y: Array) -> Value:
+        # In double, and about the mean of Y: squares of large values would cancel.
+        root, center = np.sqrt(gamma), Y.mean(axis=0, dtype=float)
+        u, V = (x.to("f8") - center) * root, (Y - center) * root
+        r2 = (u * u).sum() - 2.0 * (u @ V.T) + np.square(V).sum(axis=1)
+        return self.profile_onnx(r2.at_least(0.0))
+
+    def profile_onnx(self, r2: Value) -> Value:
+        """Return k as a function of r^2 in an ONNX graph."""
+        return no_graph(self)
+
     @staticmethod
     @abstractmethod
     def profile(r2: Array) -> Array:
@@ -181,6 +201,9 @@ class Gaussian(Isotropic):
     @staticmethod
     def profile(r2: Array) -> Array:
         return np.asarray(np.exp(-r2))
+
+    def profile_onnx(self, r2: Value) -> Value:
+        return (-r2).exp()
 
 
 @dataclass(frozen=True)
@@ -205,6 +228,10 @@ class Matern32(Isotropic):
         s = np.sqrt(6.0 * r2)
         return np.asarray((1.0 + s) * np.exp(-s))
 
+    def profile_onnx(self, r2: Value) -> Value:
+        s = (6.0 * r2).sqrt()
+        return (1.0 + s) * (-s).exp()
+
 
 @dataclass(frozen=True)
 class Matern52(Isotropic):
@@ -227,6 +254,10 @@ class Matern52(Isotropic):
         s = np.sqrt(10.0 * r2)
         return np.asarray((1.0 + s + s * s / 3.0) * np.exp(-s))
 
+    def profile_onnx(self, r2: Value) -> Value:
+        s = (10.0 * r2).sqrt()
+        return (1.0 + s + s * s / 3.0) * (-s).exp()
+
 
 @dataclass(frozen=True)
 class Product(Kernel):
@@ -241,6 +272,15 @@ class Product(Kernel):
     def __call__(self, gamma: Array, X: Any, Y: Any) -> Array:
         sums = coordinate_sums(scale_columns(X, gamma), scale_columns(Y, gamma), self.term)
         return np.asarray(np.exp(-sums))
+
+    def to_onnx(self, gamma: Array, x: Value, Y: Array) -> Value:
+        # In blocks of columns (rows, 1, d) - (m, d): one value for each row, support and column.
+        u = x.to("f8").reshape(-1, 1, Y.shape[1]) * gamma - Y * gamma
+        return (-self.term_onnx(u).sum(keep=False)).exp()
+
+    def term_onnx(self, u: Value) -> Value:
+        """Return f(u) in an ONNX graph."""
+        return no_graph(self)
 
     def frequencies(self, gamma: Array, n_features: int, count: int, rng: np.random.Generator) -> Array:
         return np.ascontiguousarray((gamma * self.draw(rng, (count, n_features))).T)
@@ -276,6 +316,9 @@ class Laplace(Product):
     def term(u: Array) -> Array:
         return np.abs(u)
 
+    def term_onnx(self, u: Value) -> Value:
+        return u.abs()
+
     @staticmethod
     def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
         return rng.standard_cauchy(shape)
@@ -303,6 +346,9 @@ class Cauchy(Product):
     @staticmethod
     def term(u: Array) -> Array:
         return np.asarray(np.log1p(np.square(u)))
+
+    def term_onnx(self, u: Value) -> Value:
+        return (1.0 + u * u).log()
 
     @staticmethod
     def draw(rng: np.random.Generator, shape: tuple[int, int]) -> Array:

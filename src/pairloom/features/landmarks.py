@@ -8,6 +8,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
 from pairloom.base.compiled import compiled, copy_to, exp_minus
+from pairloom.base.graph import Value
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import FrozenShare, FrozenSum, summed_weights
@@ -15,6 +16,7 @@ from pairloom.features.contributions import Contrast
 from pairloom.features.kernel_contributions import contribute_kernels
 from pairloom.features.kernels import Gaussian
 from pairloom.features.nystroem import Nystroem, NystroemState
+from pairloom.features.scaling import Scaler
 
 RIDGE = 1e-6
 """Added to the diagonal of the kernel matrix, so that its Cholesky factorisation exists."""
@@ -73,6 +75,12 @@ class FrozenKernel(FrozenSum):
     def contribute(self, contrast: Contrast, out: Array) -> None:
         arrays = self.shift, self.reach, self.widths, self.center, self.landmarks
         contribute_gaussians(contrast, arrays, self.beta, out)
+
+    def to_onnx(self, x: Value) -> Value:
+        u = Scaler(self.shift, np.ones_like(self.shift), self.reach).clip_onnx(x) * self.widths - self.center
+        r2 = (u * u).sum() - 2.0 * (u @ self.landmarks) + self.squares
+        # Weights of close landmarks nearly cancel: in float32, the sum would not be accurate.
+        return (-r2.at_least(0.0)).exp().to("f8") @ self.beta
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from typing import Annotated
 import numpy as np
 
 from pairloom.base.compiled import compiled
+from pairloom.base.graph import Value
+from pairloom.base.graph_trees import TreeTable
 from pairloom.base.tree import OPTIONAL, node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import FrozenShare, FrozenSum
@@ -51,6 +53,10 @@ class FrozenForest(FrozenSum):
         w = self.w.reshape(n_trees * n_nodes, n_targets).T[:, :, None]
         nodes = (self.columns, self.values, self.yes, missing_yes, cells)
         contribute_leaves(*contrast, *nodes, w, np.ones((1, n_targets)), out)
+
+    def to_onnx(self, x: Value) -> Value:
+        missing_yes = np.zeros(self.yes.shape, bool) if self.missing_yes is None else self.missing_yes
+        return TreeTable(self.columns, self.values, self.yes, missing_yes).sum(x, self.w)
 
 
 @dataclass(frozen=True)

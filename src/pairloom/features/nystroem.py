@@ -8,6 +8,7 @@ import numpy as np
 from pairloom.base.checks import check_count
 from pairloom.base.compiled import compiled
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 from pairloom.features.capabilities import Cost, RacingMap
@@ -139,6 +140,10 @@ class Nystroem(RacingMap):
             part = slice(start, start + rows)
             Z[part] = project(self._values(state, X[part]), state.mixing, upper=self.upper)
         return Z
+
+    def to_onnx(self, state: NystroemState, x: Value) -> Value:
+        u = state.scaler.clip_onnx(x) * state.widths - state.center
+        return self.kernel.to_onnx(UNIT_WIDTH, u, state.landmarks.T) @ state.mixing
 
     def _values(self, state: NystroemState, X: Any) -> Array:
         """Return k(x, l) for all rows and landmarks."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from pairloom.base.checks import check_choice
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
 
@@ -66,6 +67,14 @@ class Scaler:
         if (np.abs(X - self.shift) <= self.reach).all():
             return X
         return np.clip(X, self.shift - self.reach, self.shift + self.reach)
+
+    def to_onnx(self, x: Value) -> Value:
+        """Return dense scaled rows in a graph."""
+        return (self.clip_onnx(x) - self.shift) / self.scale
+
+    def clip_onnx(self, x: Value) -> Value:
+        """Return dense rows in a graph, with values clipped to the reach."""
+        return x.clip(self.shift - self.reach, self.shift + self.reach) if self.reach.size else x
 
     def within(self, factor: Any) -> "Scaler":
         """Return a scaler with the reach for a map that multiplies the scaled columns by ``factor``."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from pairloom.base.checks import check_count
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value
 from pairloom.base.spec import StateSpec
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -145,6 +146,10 @@ class Whitened(RacingMap):
         Z -= project(project(Z, state.directions), state.cut)
         Z *= state.factor
         return Z
+
+    def to_onnx(self, state: WhitenedState, x: Value) -> Value:
+        z = self.inner.to_onnx(state.inner, x).to("f8") - state.mean
+        return (z - z @ state.directions @ state.cut) * state.factor
 
     def _inner(self, state: WhitenedState, X: Any) -> Array:
         """Return the inner features, dense."""

@@ -1,7 +1,7 @@
 """The interface of models: frozen values with ``init``, ``run`` and ``score``, which act on a state."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from pairloom.base.capabilities import MayBeLimited
 from pairloom.base.clock import NEVER
 from pairloom.base.compact import Form
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import HasGraph, Value, no_graph
 from pairloom.base.merging import cannot_merge
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
@@ -29,7 +30,7 @@ class Instability(NamedTuple):
     text: str
 
 
-class Model(MayBeLimited, ABC):
+class Model(HasGraph, MayBeLimited, ABC):
     """A model that learns from a stream of rows. It is immutable; only the state, created by ``init``, changes.
 
     A stream (:class:`~pairloom.Stream`) owns the state, keeps the first rows until data-dependent settings are fixed,
@@ -42,6 +43,8 @@ class Model(MayBeLimited, ABC):
     pairs: Pairs
     dtype: Dtype
     seed: int | None
+
+    graph_forms: ClassVar[Mapping[str, str]] = {"score": "to_onnx"}
 
     large_products: ClassVar[bool] = False
     """Whether even a single row may need a matrix product that BLAS would run on several threads."""
@@ -69,6 +72,10 @@ class Model(MayBeLimited, ABC):
     @abstractmethod
     def score(self, state: Any, X: Any) -> Array:
         """Return scores (rows, vectors) of valid rows; the scores of a row do not depend on the other rows."""
+
+    def to_onnx(self, state: Any, x: Value) -> Value:
+        """Return scores (rows, vectors) in an ONNX graph: f8."""
+        return no_graph(self)
 
     @property
     def takes_nan(self) -> bool:

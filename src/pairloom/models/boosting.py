@@ -12,6 +12,7 @@ from pairloom.base.capabilities import decay_factors
 from pairloom.base.checks import check_count, check_number, check_part
 from pairloom.base.compact import Form
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value
 from pairloom.base.randomness import fresh_seed, generator
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.tree import copy
@@ -19,6 +20,7 @@ from pairloom.base.typing import Array
 from pairloom.engines import boosting, boosting_reference
 from pairloom.engines.base import Engine, EngineName, check_engine, engines_of, run_engine
 from pairloom.engines.boosting import BLOCK_TREES
+from pairloom.features.capabilities import FrozenShare
 from pairloom.features.encoding import Encoding
 from pairloom.models.base import Dtype, Many
 from pairloom.models.boosting_growth import FIRST_LEAVES, begin, next_step, work
@@ -222,6 +224,10 @@ class Boosting(Many):
         out = np.zeros((X.shape[0], self.n_vectors))
         self.linear_sum(state, np.ones((1, self.n_vectors))).add(X.toarray() if is_sparse(X) else X, out)
         return out
+
+    def to_onnx(self, state: BoostingState, x: Value) -> Value:
+        share = FrozenShare("", 1.0, np.zeros(self.n_vectors))
+        return self.linear_sum(state, np.ones((1, self.n_vectors))).frozen(share).to_onnx(x)
 
     def linear_sum(self, state: BoostingState, slopes: Array) -> BoostedSum:
         return BoostedSum(state.bins, state.generations, slopes)

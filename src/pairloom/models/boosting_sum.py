@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from pairloom.base.graph import Value
 from pairloom.base.spec import WrongState
 from pairloom.base.tree import copy, node
 from pairloom.base.typing import Array
@@ -13,6 +14,7 @@ from pairloom.engines import boosting
 from pairloom.features.capabilities import FrozenShare, FrozenSum
 from pairloom.features.contributions import Contrast
 from pairloom.models.boosting_contributions import contribute_boosted
+from pairloom.models.boosting_graph import boosted_onnx
 from pairloom.models.boosting_state import Bins, Generation
 
 
@@ -74,6 +76,9 @@ class FrozenBoosting(FrozenSum):
 
     def contribute(self, contrast: Contrast, out: Array) -> None:
         BoostedSum(self.bins, self.generations, self.slopes).contribute(contrast, out)
+
+    def to_onnx(self, x: Value) -> Value:
+        return boosted_onnx(self.bins, self.generations, self.slopes[0], x)
 
 
 def check_bins(generations: Sequence[Generation], bins: Sequence[Bins]) -> None:

@@ -11,13 +11,14 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_count, check_number, check_numbers
 from pairloom.base.clock import is_solution, next_calibration, next_solution
 from pairloom.base.compiled import row_dots
+from pairloom.base.graph import Value
 from pairloom.base.spec import StateSpec
 from pairloom.base.threads import on_one_thread
 from pairloom.base.typing import Array
 from pairloom.engines.base import Engine, engines_of
 from pairloom.engines.state import State
 from pairloom.features.base import dense_features
-from pairloom.features.capabilities import LinearSum, check_not_growing, rows_used_to_grow
+from pairloom.features.capabilities import LinearSum, check_not_growing, rows_used_to_grow, scores_onnx
 from pairloom.features.contributions import Explainable
 from pairloom.models.base import Many
 from pairloom.models.class_moments import BLOCK_ROWS, ClassMoments
@@ -119,6 +120,9 @@ class FromMoments(Mapped):
 
     def explainable(self, state: State) -> Explainable | None:
         return explainable_scores(self.features, state, self.coef(state))
+
+    def to_onnx(self, state: State, x: Value) -> Value:
+        return scores_onnx(self.features, state.phi, self.coef(state), x)
 
     def memory_spec(self, n_features: int, dim: int) -> StateSpec:
         return StateSpec(ClassMoments, {"s": self.block_rows})

@@ -9,6 +9,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.compiled import compiled, dot
+from pairloom.base.graph import Value, joined
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.tree import node
 from pairloom.base.typing import Array
@@ -152,6 +153,14 @@ class Expansion(Mapped):
             return None
         gamma = float(state.memory.gamma)
         return ExpansionSum(state.phi.scaler, self.kernel.code, gamma, self.terms(state.memory))
+
+    def to_onnx(self, state: State, x: Value) -> Value:
+        z, kept = self.features.to_onnx(state.phi, x), state.memory
+        sums = [
+            self.kernel.to_onnx(kept.gamma, z, supports) @ coef.T if len(supports) else z.zeros(len(coef))
+            for supports, coef in self.terms(kept)
+        ]
+        return joined(sums)
 
     def values(self, state: State, x: Array, supports: Array) -> Array:
         """Return k(x, support) of every support, by the specification; equal supports have equal values."""

@@ -10,6 +10,7 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.clock import NEVER
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value
 from pairloom.base.spec import StateSpec, WrongState
 from pairloom.base.typing import Array
 from pairloom.engines import cells, fused, gram, reference, sparse
@@ -18,7 +19,7 @@ from pairloom.engines.base import Engine, always_runs
 from pairloom.engines.state import State
 from pairloom.features import FeatureMap, RandomFourier
 from pairloom.features.base import dense_features
-from pairloom.features.capabilities import Change
+from pairloom.features.capabilities import Change, scores_onnx
 from pairloom.features.contributions import Explainable
 from pairloom.losses import Loss, Residual, Square
 from pairloom.memory import Example, Memory, MemoryState, Slots, Strata
@@ -172,6 +173,9 @@ class Learner(Mapped):
 
     def explainable(self, state: State) -> Explainable | None:
         return explainable_scores(self.features, state, self.coef(state))
+
+    def to_onnx(self, state: State, x: Value) -> Value:
+        return scores_onnx(self.features, state.phi, self.coef(state), x)
 
     def partners(self, state: State, y: float, k: int = 0) -> Partners:
         """Return B_t and p_j: the current partners of an example with code ``y`` for weight vector ``k``.

@@ -10,6 +10,7 @@ import numpy as np
 from pairloom.base.batch import Batch, Scored
 from pairloom.base.capabilities import Forgets
 from pairloom.base.csr import CSRRows, is_sparse, to_csr
+from pairloom.base.graph import Value
 from pairloom.base.merging import MergesSums, cannot_merge
 from pairloom.base.spec import StateSpec, return_type
 from pairloom.base.typing import Array
@@ -18,7 +19,7 @@ from pairloom.engines.base import cache_blocks
 from pairloom.engines.reference import MAX_WEIGHT, threshold_and_project
 from pairloom.engines.state import LazyModel, State
 from pairloom.features.base import dense_features
-from pairloom.features.capabilities import check_not_growing, rows_used_to_grow
+from pairloom.features.capabilities import check_not_growing, rows_used_to_grow, scores_onnx
 from pairloom.features.contributions import Explainable
 from pairloom.models.mapped import InBlocks, Mapped, RowByRow, explainable_scores, linear_scores
 from pairloom.models.merging import at_pace, merge_states, row_counts
@@ -238,6 +239,9 @@ class RuleLearner(Mapped):
         state = merge_states(self, base, parts)
         state.memory = self.rule.merging.merge(base.memory, [part.memory for part in parts], row_counts(base, parts))
         return state
+
+    def to_onnx(self, state: State, x: Value) -> Value:
+        return scores_onnx(self.features, state.phi, self.coef(state), x)
 
     def memory_spec(self, n_features: int, dim: int) -> StateSpec:
         return self.rule.state_spec(dim)

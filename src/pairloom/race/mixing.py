@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import expit
 
+from pairloom.base.graph import Value
 from pairloom.base.typing import Array
 from pairloom.race.evidence import ScoredWindow
 
@@ -133,3 +134,10 @@ def soft_clip(scores: Array) -> Array:
         return scores
     clipped = np.copysign(CLIP_FROM + np.log1p(np.maximum(size - CLIP_FROM, 0.0)), scores)
     return np.asarray(np.where(size > CLIP_FROM, clipped, scores))
+
+
+def soft_clip_onnx(scores: Value) -> Value:
+    """Return ``soft_clip`` in an ONNX graph."""
+    size = scores.abs()
+    clipped = ((size - CLIP_FROM).at_least(0.0) + 1.0).log() + CLIP_FROM
+    return (size > CLIP_FROM).where(clipped * scores.call("Sign"), scores)

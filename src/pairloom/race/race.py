@@ -11,6 +11,7 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice
 from pairloom.base.clock import NEVER, REFIT_ROWS, mixes_at, next_evaluation, next_refit
 from pairloom.base.compact import Form
+from pairloom.base.graph import Value
 from pairloom.base.parallel import run_all
 from pairloom.base.randomness import fresh_seed
 from pairloom.base.spec import PlainValues, StateSpec
@@ -179,6 +180,9 @@ class Race(Model):
         if not isinstance(state, FrozenState):
             self.entrants(state)
         return state.explainable(self.encoding)
+
+    def to_onnx(self, state: RaceState | FrozenState, x: Value) -> Value:
+        return self.frozen(state).to_onnx(x, self.n_vectors, self.encoding)
 
     def n_scored(self, state: RaceState | FrozenState, t: int) -> int | None:
         if isinstance(state, FrozenState):

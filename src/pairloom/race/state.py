@@ -8,6 +8,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.csr import is_sparse
+from pairloom.base.graph import Value
 from pairloom.base.spec import Count
 from pairloom.base.tree import DERIVED, OPTIONAL, node
 from pairloom.base.typing import Array
@@ -15,7 +16,7 @@ from pairloom.features.capabilities import FrozenShare, FrozenSum
 from pairloom.features.encoding import Encoding
 from pairloom.models.base import Many
 from pairloom.race.evidence import Evidence
-from pairloom.race.mixing import soft_clip
+from pairloom.race.mixing import soft_clip, soft_clip_onnx
 from pairloom.race.mixture_sum import MemberSum, MixtureSum
 from pairloom.race.portfolio import Candidate
 from pairloom.race.standings import Standing
@@ -192,3 +193,12 @@ class FrozenState:
             part = slice(None) if encoding is None else encoding.columns(one.form)
             members.append(MemberSum(one.explainable, float(one.weight), one.offset, part))
         return MixtureSum(members)
+
+    def to_onnx(self, x: Value, n_vectors: int, encoding: Encoding | None = None) -> Value:
+        """Return the scores in an ONNX graph: f8."""
+        total = None
+        for member in self.members:
+            own = member.to_onnx(x if encoding is None else encoding.part_onnx(x, member.form)) + member.offset
+            share = soft_clip_onnx(own) * member.weight
+            total = share if total is None else total + share
+        return x.zeros(n_vectors) if total is None else total

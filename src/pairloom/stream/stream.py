@@ -10,6 +10,7 @@ import numpy as np
 
 from pairloom.base.batch import Batch
 from pairloom.base.checks import check_count
+from pairloom.base.graph import Value
 from pairloom.base.interrupts import DeferredSignals
 from pairloom.base.merging import forked
 from pairloom.base.parallel import run_all
@@ -154,6 +155,14 @@ class Stream(Savable):
             assert self.state.encoding is not None
             X = self.encoding.encode(self.state.encoding, X)
         return shaped(self.model, self.model.score(self.state.learned, X))
+
+    def to_onnx(self, x: Value) -> Value:
+        """Return the scores of valid rows in an ONNX graph: (rows, vectors)."""
+        assert self.state is not None
+        if self.encoding is not None:
+            assert self.state.encoding is not None
+            x = self.encoding.to_onnx(self.state.encoding, x)
+        return self.model.to_onnx(self.state.learned, x)
 
     def pair_score(self, X: Any, X2: Any) -> Array:
         """Return s(x) - s(x') of each pair of rows of X and X2: positive where x ranks above x'."""

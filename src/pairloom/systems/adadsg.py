@@ -12,6 +12,7 @@ from pairloom.base.batch import Batch, Scored
 from pairloom.base.checks import check_choice, check_count, check_number
 from pairloom.base.compiled import compiled, dot
 from pairloom.base.csr import CSRRows, is_sparse
+from pairloom.base.graph import Value
 from pairloom.base.spec import StateSpec
 from pairloom.base.typing import Array
 from pairloom.engines import reference
@@ -22,7 +23,7 @@ from pairloom.engines.sparse_steps import SIGMA, gather, square_of, step_rows
 from pairloom.engines.state import LOSS, PAIRS, STEPS, State
 from pairloom.estimators.card import Card
 from pairloom.estimators.parameters import estimator
-from pairloom.features.capabilities import check_not_growing, rows_used_to_grow
+from pairloom.features.capabilities import check_not_growing, rows_used_to_grow, scores_onnx
 from pairloom.features.contributions import Explainable
 from pairloom.losses import LOSSES, Loss, LossName, Square, loss_slope, loss_value, with_loss
 from pairloom.models.mapped import Mapped, explainable_scores, linear_scores
@@ -213,6 +214,9 @@ class StagedPairs(Mapped):
 
     def explainable(self, state: State) -> Explainable | None:
         return explainable_scores(self.features, state, self.coef(state))
+
+    def to_onnx(self, state: State, x: Value) -> Value:
+        return scores_onnx(self.features, state.phi, self.coef(state), x)
 
     def memory_spec(self, n_features: int, dim: int) -> StateSpec:
         return StateSpec(NoneType)
