@@ -31,7 +31,7 @@ class Members(NamedTuple):
 CORES = {
     FeatureMap: Members(
         abstract="apply fix n_outputs",
-        others="check inputs keeps_csr needs_data scale state_spec takes_nan warm_rows",
+        others="check graph_forms inputs keeps_csr needs_data scale state_spec takes_nan to_onnx warm_rows",
         capabilities="forgetting growing labelled racing sparse",
     ),
     Memory: Members(
@@ -47,8 +47,8 @@ CORES = {
     Model: Members(
         abstract="init n_vectors run score",
         others=(
-            "dtype explainable form instability large_products merge n_scored next_row pairs reading recode seed "
-            "settle state_spec steady takes_nan waiting warm_rows"
+            "dtype explainable form graph_forms instability large_products merge n_scored next_row pairs reading recode "
+            "seed settle state_spec steady takes_nan to_onnx waiting warm_rows"
         ),
         capabilities="forgetting limited many",
     ),
