@@ -16,7 +16,10 @@ from pairloom.persist import ModelFileError
 from pairloom.systems import FPOGD
 from tests.hostile import read, sign
 
-CLASSIFIERS = {"FPOGD": lambda **k: FPOGD(n_components=16, random_state=0, **k), "race": lambda **k: AUCClassifier(random_state=0, **k)}
+CLASSIFIERS = {
+    "FPOGD": lambda **k: FPOGD(n_components=16, random_state=0, **k),
+    "race": lambda **k: AUCClassifier(random_state=0, **k),
+}
 
 
 def stream(n, late, seed=0):
