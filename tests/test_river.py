@@ -17,7 +17,19 @@ from tests.test_reserve import stream
 
 pytest.importorskip("river", reason='river is not installed: pip install "pairloom[river]"')
 
-from river import anomaly, checks, compose, datasets, evaluate, imblearn, linear_model, metrics, multiclass, tree
+from river import (
+    anomaly,
+    checks,
+    compose,
+    datasets,
+    evaluate,
+    imblearn,
+    linear_model,
+    metrics,
+    multiclass,
+    naive_bayes,
+    tree,
+)
 from river import feature_extraction as text
 
 from pairloom.adapters.river import CalibratedScores, RiverAUC, RiverClassifier, StreamingROCAUC, as_river
@@ -111,8 +123,6 @@ def test_frames_are_rows(library):
     for cuts in ((0, 1), (1, 300), (300, 400), (400, 900)):
         part = [{k: v for k, v in row.items() if k != "b"} if cuts[0] == 300 else row for row, _ in rows[slice(*cuts)]]
         many.learn_many(as_frame(part), pd.Series([y for _, y in rows[slice(*cuts)]]))
-        if cuts[0] == 300:
-            continue
     again = as_river(FAST)
     for t, (row, y) in enumerate(rows):
         again.learn_one({k: v for k, v in row.items() if k != "b"} if 300 <= t < 400 else row, y)
@@ -219,18 +229,20 @@ def test_the_metric_is_exact_and_has_bounds():
 @pytest.mark.parametrize("kind", ["classifier", "scorer"])
 def test_scores_become_probabilities(kind):
     rng = np.random.default_rng(0)
-    inner = linear_model.LogisticRegression() if kind == "classifier" else anomaly.HalfSpaceTrees(seed=0)
+    # The classifier is overconfident: its columns, which are equal, count as independent evidence.
+    inner = naive_bayes.GaussianNB() if kind == "classifier" else anomaly.HalfSpaceTrees(seed=0)
     model, raw, found, labels = CalibratedScores(inner), [], [], []
     assert model.predict_proba_one({"x": 0.5}) == {False: 0.5, True: 0.5}
     for _ in range(3000):
         y = bool(rng.random() < 0.1)
-        x = {"x": float(np.clip(rng.normal(0.85 if y else 0.35, 0.1), 0, 1)), "z": float(rng.random())}
+        value = float(np.clip(rng.normal(0.85 if y else 0.35, 0.1 if kind == "scorer" else 0.35), 0, 1))
+        x = {"x": value, "copy": value, "again": value}
         raw.append(model._score(x))
         found.append(model.predict_proba_one(x)[True])
         labels.append(y)
         model.learn_one(x, y)
     assert abs(np.mean(found[1000:]) - np.mean(labels[1000:])) < 0.02
     plain = 1 / (1 + np.exp(-np.array(raw[1000:])))
-    assert log_loss(labels[1000:], found[1000:]) < 0.7 * log_loss(labels[1000:], plain)
+    assert log_loss(labels[1000:], found[1000:]) < 0.9 * log_loss(labels[1000:], plain)
     with pytest.raises(ValueError, match="y must be one of labels"):
         model.learn_one(x, "other")

@@ -133,7 +133,7 @@ class RiverClassifier(MiniBatchClassifier):
         pair = (False, True) if isinstance(label, bool) else (0, 1)
         classes = self.classes or (pair if label in pair else None)
         if classes is not None and self.model._declared is None:
-            self.model.partial_fit([[0.0]], list(classes[:1]), classes=list(classes), sample_weight=[0.0])
+            self.model._declare(list(classes), first=True)
 
     def _settled(self, X: Any) -> Any:
         """Return a frame with the columns of the model, if these do not depend on the rows; otherwise None."""
