@@ -47,8 +47,8 @@ CORES = {
     Model: Members(
         abstract="init n_vectors run score",
         others=(
-            "dtype explainable form graph_forms instability large_products merge n_scored next_row pairs reading recode "
-            "seed settle state_spec steady takes_nan to_onnx waiting warm_rows"
+            "dtype explainable form graph_forms instability large_products merge n_scored next_row pairs reading "
+            "recode seed settle state_spec steady takes_nan to_onnx waiting warm_rows"
         ),
         capabilities="forgetting limited many",
     ),
