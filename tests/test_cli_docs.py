@@ -52,7 +52,7 @@ def test_every_command_has_an_example_that_begins_with_it():
 def test_the_examples_run(command, folder):
     """In the order of the help: each example may read what earlier ones wrote."""
     left = {name: words for name, words in examples().items() if name not in LONG}
-    assert list(left) == ["fit", "predict", "evaluate", "inspect", "serve", "datasets", "bench"]
+    assert list(left) == ["fit", "predict", "evaluate", "inspect", "export", "serve", "datasets", "bench"]
     for words in left.values():
         done = command(*shlex.split(words)[1:], *(["--data-home", "."] if "libsvm" in words else []), cwd=folder)
         assert done.returncode == 0, done.stderr

@@ -23,9 +23,11 @@ from pairloom.memory.slots import checked_plan
 from pairloom.pairs import OppositeClass, Order
 from pairloom.steps import Constant
 from pairloom.stream import ArrivalScores, DriftWatch
+from pairloom.systems import FPOGD
 from tests.conftest import make_stream
 from tests.mixed import mixed
 from tests.recipes import recipes
+from tests.runtime import assert_agrees, session_of
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +191,12 @@ def test_blends_of_a_plan_are_shares(page):
 def test_only_the_memories_of_the_package_are_not_checked():
     kinds = {kind for kind in vars(memory).values() if isinstance(kind, type) and issubclass(kind, Memory)}
     assert {kind for kind in kinds if not isabstract(kind)} == memory.BUILT_IN
+
+
+def test_a_new_map_with_an_onnx_form_is_exported(page, tmp_path):
+    X, y = make_stream("random", 300, 3)
+    model = FPOGD(features=page.Squares(scale="standard"), eta=0.001, random_state=0).fit(X, y)
+    assert_agrees(model, X.astype(np.float32), session_of(model, tmp_path))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -190,6 +190,13 @@ class Value:
     def abs(self) -> "Value":
         return self.call("Abs")
 
+    def sin(self) -> "Value":
+        return self.call("Sin")
+
+    def cos(self) -> "Value":
+        # Older runtimes have no cosine in double.
+        return self.call("Cos") if self.dtype == "f4" else (self + 0.5 * np.pi).sin()
+
     def isnan(self) -> "Value":
         return self.call("IsNaN", dtype="b1")
 

@@ -134,8 +134,8 @@ def _dates(encoder: Encoder, columns: Array, values: list[Value], dtype: str, st
         moments = days.take(chosen)
         turns = (moments + 3.0) / period if period == WEEK else moments / period
         part = (turns - turns.call("Floor")) * (2.0 * pi)
-        for q, wave in enumerate(("Sin", "Cos")):
-            values_of = part.call(wave) * np.where(used[chosen], 1.0, 0.0)
+        for q, wave in enumerate((part.sin(), part.cos())):
+            values_of = wave * np.where(used[chosen], 1.0, 0.0)
             made.append((starts[chosen] + 1 + 2 * k + q, (values_of if stays else values_of.filled(0.0)).to(dtype)))
     return [*made, (starts[marks] + DATE_WIDTH, days.isnan().to(dtype).take(marks))] if len(marks) else made
 

@@ -219,7 +219,7 @@ def cos_sin(angles: Array, block: int) -> Array:
 def cos_sin_onnx(angles: Value, count: int, block: int) -> Value:
     """Return ``cos_sin`` of ``count`` angles in a graph."""
     order = np.arange(2 * count).reshape(2, count // block, block).transpose(1, 0, 2).ravel()
-    Z: Value = joined([angles.call("Cos"), angles.call("Sin")]) * np.sqrt(1.0 / count)
+    Z: Value = joined([angles.cos(), angles.sin()]) * np.sqrt(1.0 / count)
     return Z if count == block else Z.take(order)
 
 
