@@ -45,7 +45,8 @@ def call_path(call, last, module):
         code = frame.f_code
         if event == "call" and not found and code.co_qualname.endswith(last) and code.co_filename.endswith(module):
             while frame is not None:
-                if frame.f_code.co_filename.startswith(str(PACKAGE)):
+                # Comprehensions have frames of their own before Python 3.12.
+                if frame.f_code.co_filename.startswith(str(PACKAGE)) and frame.f_code.co_name != "<listcomp>":
                     found.insert(0, frame.f_code.co_name)
                 frame = frame.f_back
 

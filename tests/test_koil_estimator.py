@@ -82,8 +82,8 @@ def test_bytes_are_the_formula_and_flat():
     memory = 4 * (20 * 4 + 20 * 20) + 8 * (20 + 20 + 2 + 2 + 1)
     assert nbytes(model.stream_.learned.memory) == memory
     assert set(sizes) == {sizes[0]}
-    # The scaling; recent scores, labels and weights, the tally, the log-odds.
-    assert sizes[0] == memory + 4 * 2 * 4 + 8 * (4 * 4096 + 7 + 2)
+    # The scaling; recent scores, labels and weights, the tally, the log-odds; the newest 32 rows of each class.
+    assert sizes[0] == memory + 4 * 2 * 4 + 8 * (4 * 4096 + 7 + 2) + 8 * (2 * 32 * (4 + 1) + 2)
 
 
 @pytest.mark.parametrize(

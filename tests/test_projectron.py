@@ -303,8 +303,8 @@ def test_bytes_are_the_formula_and_flat():
     # Supports in float32; coefficients, factor, their number, the width.
     memory = 4 * 10 * 4 + 8 * (10 + 10 * 10 + 1 + 1)
     assert nbytes(model.stream_.learned.memory) == memory
-    # The scaling; recent scores, labels and weights, the tally, the log-odds.
-    assert set(sizes) == {memory + 4 * 2 * 4 + 8 * (4 * 4096 + 7 + 2)}
+    # The scaling; recent scores, labels and weights, the tally, the log-odds; the newest 32 rows of each class.
+    assert set(sizes) == {memory + 4 * 2 * 4 + 8 * (4 * 4096 + 7 + 2) + 8 * (2 * 32 * (4 + 1) + 2)}
 
 
 @pytest.mark.parametrize(

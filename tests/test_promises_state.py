@@ -33,7 +33,10 @@ def test_5_bytes_are_the_formula_and_flat():
     # ... counts, labels, queries and scatter, recent scores, labels and weights, the tally, the width, the groups, the
     # log-odds.
     double = 8 * (4 * 2 * s + 4 * 4096 + 7 + 1 + 2 + 2)
-    assert sizes[1] == sizes[-1] == single + double
+    # The weights as a combination of the representatives, with their products; the newest 32 rows of each class.
+    combination = 4 * (D + (2 * s) ** 2) + 8 * (2 * (2 * s) + 1)
+    newest = 8 * (2 * 32 * (d + 1) + 2)
+    assert sizes[1] == sizes[-1] == single + double + combination + newest
     assert sizes[0] == single + double + 1000 * (4 * d + 3 * 8)
     assert nbytes(model.stream_.state) == sizes[-1]
     assert len(pickle.dumps(model)) < sizes[-1] + 10_000

@@ -227,7 +227,9 @@ def row_of(x: Any, n_features: int | None, names: Any, dtype: str, *, nan: bool 
         raise ValueError(f"expected one row of {n_features or 'at least one'} values, got shape {row.shape}")
     row = row.astype(float, copy=False)
     # The sum of squares bounds every value, at a third of the cost of looking at each. NaN fails the comparison.
-    if not row.dot(row) <= MAX_SQUARE[dtype]:
+    with np.errstate(over="ignore"):
+        square = row.dot(row)
+    if not square <= MAX_SQUARE[dtype]:
         check_finite(row[None, :], dtype, names=names, nan=nan)
     return row.astype(dtype)[None, :]
 

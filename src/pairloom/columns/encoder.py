@@ -171,9 +171,10 @@ class Encoder:
         compact = state.layout == COMPACT
         out = np.full((len(numbers), state.width), np.nan if compact else 0.0)
         encode(
-            numbers, weight, state.kinds, state.starts, state.statistics, learn, compact or state.layout == CODES,
-            self.part.marks_after if state.layout == MARKED else -1, UNKNOWN_CODE if compact else np.nan, self.n_named,
-            self.hides_ids, NO_SCALING if state.reserve is None else state.reserve.scaling, state.n_first, out,
+            numbers, weight, (state.kinds, state.starts, self.hides_ids), state.statistics, learn,
+            compact or state.layout == CODES, self.part.marks_after if state.layout == MARKED else -1,
+            UNKNOWN_CODE if compact else np.nan, self.n_named,
+            NO_SCALING if state.reserve is None else state.reserve.scaling, state.n_first, out,
         )  # fmt: skip
         if compact:
             for start in self.state.open_categories:

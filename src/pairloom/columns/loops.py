@@ -1,6 +1,7 @@
 """The compiled loop of the encoder: the features of each row, and the statistics of each column."""
 
 from math import cos, floor, pi, sin, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -31,19 +32,20 @@ ID_ROWS, ID_REPEATS = 256, 0.05
 
 @compiled
 def encode(
-    values: Array, weight: Array, kinds: Array, starts: Array, statistics: Array, learn: bool, missing_stay: bool,
-    marks_after: int, unknown: float, n_named: int, hides_ids: Array, scaling: Array, n_first: int, out: Array,
+    values: Array, weight: Array, columns: Any, statistics: Array, learn: bool, missing_stay: bool, marks_after: int,
+    unknown: float, n_named: int, scaling: Array, n_first: int, out: Array,
 ) -> None:  # fmt: skip
     """Fill ``out`` (rows, features) from ``values`` (rows, columns), with NaN for missing, and codes.
 
-    ``learn``: update the statistics with each row after it is encoded. ``missing_stay``: NaN stays NaN, and categories
-    stay codes; one that was never learned becomes ``unknown``. ``marks_after``: number of missing values in a column
-    after which its missing indicator is used; -1: the layout has no indicators. ``n_named``: codes below it are single
-    categories, in order of arrival; hashed categories have larger codes. ``hides_ids`` (columns,): whether values are
-    missing while the column looks like an id. Columns from ``n_first`` on are late: each has a number and a code, the
-    number with a ``scaling`` (3, late columns) of mean, sum of squares, and factor (0: not known yet). A column without
-    values so far may be of any kind: its missing value is encoded as 0, or NaN.
+    ``columns``: kinds, first features, and whether values are missing while the column looks like an id. ``learn``:
+    update the statistics with each row after it is encoded. ``missing_stay``: NaN stays NaN, and categories stay codes;
+    one that was never learned becomes ``unknown``. ``marks_after``: number of missing values in a column after which
+    its missing indicator is used; -1: the layout has no indicators. ``n_named``: codes below it are single categories,
+    in order of arrival; hashed categories have larger codes. Columns from ``n_first`` on are late: each has a number
+    and a code, the number with a ``scaling`` (3, late columns) of mean, sum of squares, and factor (0: not known yet).
+    A column without values so far may be of any kind: its missing value is encoded as 0, or NaN.
     """
+    kinds, starts, hides_ids = columns
     for t in range(values.shape[0]):
         now = latest_date(values[t], kinds, statistics)
         for j in range(values.shape[1]):

@@ -262,6 +262,7 @@ class SavableEstimator(Savable, BaseEstimator, ABC):
         if state.windows is not None and (not self.finds_column_changes or state.windows.n_columns != n_columns):
             raise WrongState(f"must be of {n_columns} columns", "windows")
         n_classes = 1 if state.labels is None else max(2, len(state.labels.classes))
+        n_columns = n_columns if state.columns is None else len(state.columns.names)
         if state.newest is not None and state.newest.values.shape[::2] != (n_classes, n_columns):
             raise WrongState(f"must be of {n_classes} classes and {n_columns} columns", "newest")
         if state.columns is not None and state.columns.layout != COMPACT:
