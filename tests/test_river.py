@@ -15,7 +15,7 @@ from pairloom.columns import Columns, ColumnsWarning
 from pairloom.systems import FPOGD
 from tests.test_reserve import stream
 
-pytest.importorskip("river", reason='river is not installed: pip install "pairloom[river]"')
+pytest.importorskip("river", reason="river is missing: pip install -e .[river]")
 
 from river import (
     anomaly,
