@@ -224,7 +224,8 @@ def test_the_page_lists_exactly_the_dependencies():
         group: {re.match(r"[\w-]+", requirement)[0] for requirement in requirements}
         for group, requirements in {"always": project["dependencies"], **extras}.items()
     }
-    wanted = {group: names[group] for group in ("always", "plot", "data", "cli", "io", "dask", "river", "onnx")}
+    listed = ("always", "plot", "data", "cli", "io", "dask", "river", "onnx", "explain")
+    wanted = {group: names[group] for group in listed}
     assert page_packages() == {**wanted, "reproduce": names["reproduce"] - {"pairloom"}}
     assert set().union(*(names[extra] for extra in ("plot", "data", "cli", "io", "dask", "onnx"))) == set(EXTRAS)
     assert extras["all"] == ["pairloom[plot,data,cli,io,dask,onnx]"]

@@ -105,7 +105,9 @@ def test_both_outputs_of_one_run_are_those_of_the_estimators(split):
     scores = run.scores(rows.X_test)
     for output in ("mean", "last"):
         alone = Stream(replace(made.to_model(), average=output)).partial_fit(rows.X, rows.y)
-        np.testing.assert_array_equal(scores[output], alone.score(rows.X_test))
+        # Without an average, another engine learns it: equal up to rounding of float32.
+        rounding = 0 if output == "mean" else 5e-6
+        np.testing.assert_allclose(scores[output], alone.score(rows.X_test), rtol=0, atol=rounding)
     stream = Stream(replace(made.to_model(), average="last"))
     weights = []
     for i in range(len(rows.y)):

@@ -96,7 +96,7 @@ class PathEngine:
 
 def by_model(scores: Array) -> Array:
     """Reshape scores (rows, targets, models) so that all targets of a model are adjacent."""
-    return scores.transpose(0, 2, 1).reshape(len(scores), -1)
+    return scores.transpose(0, 2, 1).reshape(len(scores), scores.shape[1] * scores.shape[2])
 
 
 def learn(learner: Parts, state: State, batch: Batch, etas: Array, w: Array, squares: Array, tally: Array) -> Array:
