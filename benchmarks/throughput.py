@@ -7,7 +7,6 @@ turns, in an order that rotates from round to round. One row at a time it is com
 if river is installed.
 """
 
-import resource
 import time
 from collections.abc import Callable, Iterator
 
@@ -118,7 +117,7 @@ def single_rows(n: int) -> Table:
 def memory(n: int) -> Table:
     X, y = stream(min(n, 50_000))
     model = fpogd(cluster_in="input")
-    headings = ["rows", "bytes of the model", "peak of the process (MiB)", "us per row"]
+    headings = ["rows", "bytes of the model", "us per row"]
     table = make_table("Memory over the stream", [], headings)
     marks = {n // 100, n // 10, n // 2, n}
     clock = last = 0.0
@@ -130,9 +129,8 @@ def memory(n: int) -> Table:
         clock += time.perf_counter() - start
         seen += take
         if seen in marks:
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             speed = (clock - last) / (seen - last_seen) * 1e6
-            table.add_row(f"{seen:,}", f"{model.nbytes_:,}", f"{peak:.0f}", f"{speed:.2f}")
+            table.add_row(f"{seen:,}", f"{model.nbytes_:,}", f"{speed:.2f}")
             last, last_seen = clock, seen
     return table
 

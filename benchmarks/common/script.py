@@ -43,7 +43,7 @@ def markdown_of(table: Table) -> str:
     """
     rows = [[str(column.header) for column in table.columns]]
     rows += [["---:" if column.justify == "right" else "---" for column in table.columns]]
-    rows += [list(map(str, row)) for row in zip(*(column.cells for column in table.columns), strict=True)]
+    rows += [[str(cell).replace("|", "\\|") for cell in row] for row in zip(*(column.cells for column in table.columns), strict=True)]
     lines = [f"{table.title}:", "", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join([*lines, *(["", f"{table.caption}."] if table.caption else [])])
 

@@ -36,9 +36,9 @@ logger = logging.getLogger("pairloom.compiling")
 QUIET_SECONDS = 0.5
 """Time spent on compiling in a process before it says what it is waiting for."""
 
-ONCE = "pairloom: compiling for this machine, once (about 10 s); `pairloom warmup` does it beforehand"
+ONCE = "pairloom: compiling for this machine, once (about 20 s); `pairloom warmup` does it beforehand"
 EVERY_TIME = (
-    "pairloom: compiling (about 10 s), again in every process, since no folder for machine code is writable: "
+    "pairloom: compiling (about 20 s), again in every process, since no folder for machine code is writable: "
     "set NUMBA_CACHE_DIR to one"
 )
 
