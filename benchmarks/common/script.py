@@ -43,7 +43,8 @@ def markdown_of(table: Table) -> str:
     """
     rows = [[str(column.header) for column in table.columns]]
     rows += [["---:" if column.justify == "right" else "---" for column in table.columns]]
-    rows += [[str(cell).replace("|", "\\|") for cell in row] for row in zip(*(column.cells for column in table.columns), strict=True)]
+    cells = zip(*(column.cells for column in table.columns), strict=True)
+    rows += [[str(cell).replace("|", "\\|") for cell in row] for row in cells]
     lines = [f"{table.title}:", "", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join([*lines, *(["", f"{table.caption}."] if table.caption else [])])
 
