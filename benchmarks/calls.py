@@ -20,7 +20,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from common.script import make_parser, make_table, require_data
-from common.yardstick import BATCH, microseconds, scikit_learn, stream
+from common.yardstick import BATCH, microseconds, mixed_frame, scikit_learn, stream
 from contest.datasets import DATASETS, TOY, Data
 from contest.tables import read_table, take, text_columns
 from mixed.speed import dicts
@@ -104,17 +104,6 @@ def table_of_long_calls(n: int) -> Table:
     sizes = [one.nbytes_ / 1e6 for one in (model, model.frozen())]
     table.caption = f"{sizes[0]:.1f} MB, frozen {sizes[1]:.1f} MB; mixture: {'; '.join(model.mixture_)}"
     return table
-
-
-def mixed_frame(n: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return 20 columns of numbers, 9 of text and one of dates."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({f"n{j}": rng.normal(size=n) for j in range(20)})
-    for j in range(9):
-        size = 300 if j == 0 else 20
-        frame[f"c{j}"] = np.array([f"value {k}" for k in range(size)], object)[rng.integers(0, size, n)]
-    frame["time"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(n), unit="min")
-    return frame, (frame.n0 + 2 * (frame.c1 == "value 1") + rng.normal(size=n) > 1.5).to_numpy()
 
 
 def as_numbers(frame: pd.DataFrame) -> np.ndarray:

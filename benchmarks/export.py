@@ -20,6 +20,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from common.script import DOCS, make_parser, make_table
+from common.yardstick import mixed_frame
 from mixed.speed import dicts
 from pairloom import AUCClassifier
 from pairloom.estimators import BoostingClassifier
@@ -59,17 +60,6 @@ def numbers(n: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, COLUMNS)).astype(np.float32)
     return X, np.square(X[:, :5]).sum(axis=1) + 2 * X[:, 6] + rng.normal(size=n) > 9
-
-
-def mixed(n: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return 10 columns of numbers, 9 of text and one of dates."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({f"n{j}": rng.normal(size=n) for j in range(10)})
-    for j in range(9):
-        size = 300 if j == 0 else 20
-        frame[f"c{j}"] = np.array([f"value {k}" for k in range(size)], object)[rng.integers(0, size, n)]
-    frame["time"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(n), unit="min")
-    return frame, (frame.n0 + 2 * (frame.c1 == "value 1") + rng.normal(size=n) > 1.5).to_numpy()
 
 
 def feeds_of(session: onnxruntime.InferenceSession, X: Any) -> dict[str, np.ndarray]:
@@ -122,7 +112,7 @@ def measure(model: Any, X: Any, ml_opsets: tuple[int, ...], folder: str, n: int)
 
 def run(n_learn: int, n: int, batch: int) -> dict[str, dict[int, Result]]:
     """Measure all models."""
-    (X, y), (frame, labels), results = numbers(n_learn + batch), mixed(n_learn + batch), {}
+    (X, y), (frame, labels), results = numbers(n_learn + batch), mixed_frame(n_learn + batch, 10), {}
     with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
         for name, model in [*models().items(), ("AUCClassifier, 20 mixed columns", AUCClassifier(random_state=0))]:
             rows, own = (frame, labels) if "mixed" in name else (X, y)

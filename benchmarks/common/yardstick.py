@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import SGDClassifier
 
@@ -18,6 +19,17 @@ def stream(n: int, d: int = D_IN) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)).astype(np.float32)
     return X, np.where(np.square(X[:, :5]).sum(axis=1) > 8, 1, -1)
+
+
+def mixed_frame(n: int, n_numbers: int = 20) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return columns of numbers, 9 of text and one of dates."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"n{j}": rng.normal(size=n) for j in range(n_numbers)})
+    for j in range(9):
+        size = 300 if j == 0 else 20
+        frame[f"c{j}"] = np.array([f"value {k}" for k in range(size)], object)[rng.integers(0, size, n)]
+    frame["time"] = pd.Timestamp("2026-01-01") + pd.to_timedelta(np.arange(n), unit="min")
+    return frame, (frame.n0 + 2 * (frame.c1 == "value 1") + rng.normal(size=n) > 1.5).to_numpy()
 
 
 def scikit_learn() -> Learn:
